@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "boot.h"
+#include "cleanup.h"
+#include "control-verbs.h"
+#include "dump.h"
+#include "hold.h"
+#include "nvidia.h"
+#include "process.h"
+#include "rules.h"
+#include "sandbox.h"
+#include "trace.h"
+
+typedef struct Verb {
+        const char *name;
+        unsigned min, max; /* words behind it */
+        bool living;       /* means nothing on a frozen host */
+        int (*run)(Init *init, const char *const *args, GString *out);
+} Verb;
+
+static int failed(GString *out, const char *what, int r) {
+        g_string_append_printf(out, "%s: %s\n", what, g_strerror(-r));
+        return 1;
+}
+
+/* Starts the process that plays the VM, and waits until it has the node open. */
+static int start_holder(Init *init, Hold *hold, const char *node) {
+        const char *argv[] = { init->options->simctl, "--play-vm", node ?: "", NULL };
+        _cleanup_close_ int ready = -1;
+        int pipe_fds[2];
+        ssize_t n;
+        char c;
+
+        if (pipe2(pipe_fds, O_CLOEXEC) < 0)
+                return -errno;
+
+        ready = pipe_fds[0];
+        hold->pid = process_spawn(&(Process){ argv, NULL, -1, pipe_fds[1] });
+        close(pipe_fds[1]);
+        if (hold->pid < 0)
+                return hold->pid;
+
+        kernel_unlock(init->kernel);
+        n = read(ready, &c, 1);
+        kernel_lock(init->kernel);
+        return n == 1 ? 0 : -EIO;
+}
+
+static int verb_hold(Init *init, const char *const *args, GString *out) {
+        g_autofree char *node = NULL;
+        Hold *hold;
+        int pid, r;
+
+        r = hold_begin(init->kernel, args[0], &hold, &node);
+        if (r < 0)
+                return failed(out, args[0], r);
+
+        r = start_holder(init, hold, node);
+        if (r < 0) {
+                if (hold->pid <= 0)
+                        hold_end(init->kernel, hold);
+                return failed(out, args[0], r);
+        }
+
+        pid = hold->pid;
+        g_string_append_printf(out, "%d\n", pid);
+        return 0;
+}
+
+static void end_hold(Init *init, Hold *hold) {
+        int pid = hold->pid;
+
+        kill(pid, SIGKILL);
+        while (hold_find_pid(init->kernel, pid))
+                kernel_wait(init->kernel);
+}
+
+static int verb_release(Init *init, const char *const *args, GString *out) {
+        Hold *hold = hold_find(init->kernel, args[0]);
+        unsigned linger = 0;
+
+        if (args[1] && (!g_str_has_prefix(args[1], "linger=") || !rule_parse_time(args[1] + strlen("linger="), &linger))) {
+                g_string_append_printf(out, "'%s' is not linger=TIME\n", args[1]);
+                return 2;
+        }
+        if (!hold)
+                return failed(out, args[0], -ENOENT);
+
+        hold->linger_ms = linger;
+        end_hold(init, hold);
+        return 0;
+}
+
+static int verb_unplug(Init *init, const char *const *args, GString *out) {
+        PciDevice *pci = pci_find(init->kernel, args[0]);
+
+        if (!pci || !pci->spec || pci->physfn)
+                return failed(out, args[0], -ENODEV);
+
+        g_ptr_array_remove(init->host->gpus, pci->spec);
+        pci_unplug(pci);
+        return 0;
+}
+
+/* The card of the host file, or any board, at an address that is free. */
+static int verb_plug(Init *init, const char *const *args, GString *out) {
+        g_autoptr(GpuSpec) spec = NULL;
+        g_autoptr(GError) error = NULL;
+        CarvedPciAddress address;
+        Options *options = init->options;
+
+        if (!carved_pci_address_parse(args[0], &address)) {
+                g_string_append_printf(out, "'%s' is not a PCI address\n", args[0]);
+                return 2;
+        }
+        if (pci_find(init->kernel, args[0]))
+                return failed(out, args[0], -EEXIST);
+
+        for (unsigned i = 0; !args[1] && i < options->host->gpus->len; i++) {
+                GpuSpec *gpu = options->host->gpus->pdata[i];
+
+                if (carved_pci_address_compare(&gpu->address, &address) == 0)
+                        spec = gpu_spec_ref(gpu);
+        }
+        if (args[1])
+                spec = board_load(options->data_dir, args[1], &error);
+        if (!spec) {
+                g_string_append_printf(out, "%s\n", error ? error->message : "The host has no card there; name a board");
+                return 1;
+        }
+
+        spec->address = address;
+        g_ptr_array_add(init->host->gpus, gpu_spec_ref(spec));
+        boot_plug(init->kernel, spec);
+        return 0;
+}
+
+static int verb_reload_driver(Init *init, const char *const *args, GString *out) {
+        unsigned away = 0;
+        int r;
+
+        if (args[0] && (!g_str_has_prefix(args[0], "away=") || !rule_parse_time(args[0] + strlen("away="), &away))) {
+                g_string_append_printf(out, "'%s' is not away=TIME\n", args[0]);
+                return 2;
+        }
+
+        r = nvidia_reload(init->kernel, away);
+        return r < 0 ? failed(out, "nvidia", r) : 0;
+}
+
+static int verb_vgpud(Init *init, const char *const *args, GString *out) {
+        nvidia_vgpud(init->kernel);
+        return 0;
+}
+
+static int verb_rule(Init *init, const char *const *words, GString *out) {
+        g_autofree char *why = NULL;
+        Rule *rule = rule_parse(words, &why);
+        unsigned id;
+
+        if (!rule) {
+                g_string_append_printf(out, "%s\n", why);
+                return 2;
+        }
+
+        id = rules_add(init->kernel->rules, rule);
+        if (id == 0) {
+                g_string_append(out, "There are too many rules\n");
+                return 1;
+        }
+        g_string_append_printf(out, "%u\n", id);
+        return 0;
+}
+
+/* Its own name is the rule's first word. */
+static int verb_own_rule(Init *init, const char *const *args, GString *out) {
+        return verb_rule(init, args - 1, out);
+}
+
+static int verb_rules(Init *init, const char *const *args, GString *out) {
+        rules_print(init->kernel->rules, out);
+        return 0;
+}
+
+static int verb_forget(Init *init, const char *const *args, GString *out) {
+        guint64 id;
+
+        if (!args[0]) {
+                rules_clear(init->kernel->rules);
+                return 0;
+        }
+        if (!g_ascii_string_to_unsigned(args[0], 10, 1, UINT_MAX, &id, NULL) ||
+            !rules_remove(init->kernel->rules, (unsigned) id)) {
+                g_string_append_printf(out, "There is no rule '%s'\n", args[0]);
+                return 1;
+        }
+        return 0;
+}
+
+static int verb_log(Init *init, const char *const *args, GString *out) {
+        if (!args[0]) {
+                trace_print(init->kernel->trace, out);
+                return 0;
+        }
+        if (g_str_equal(args[0], "clear")) {
+                trace_clear(init->kernel->trace);
+                return 0;
+        }
+        if (g_str_equal(args[0], "counts")) {
+                TraceCounts *c = trace_counts(init->kernel->trace);
+
+                g_string_append_printf(out, "opens=%" G_GUINT64_FORMAT " reads=%" G_GUINT64_FORMAT " writes=%" G_GUINT64_FORMAT
+                                            " lookups=%" G_GUINT64_FORMAT "\n", c->opens, c->reads, c->writes, c->lookups);
+                return 0;
+        }
+
+        g_string_append_printf(out, "'%s' is neither clear nor counts\n", args[0]);
+        return 2;
+}
+
+static int verb_dump(Init *init, const char *const *args, GString *out) {
+        Node *node = node_lookup(init->kernel->tree->root, args[0] ?: "/sys");
+
+        if (!node)
+                return failed(out, args[0], -ENOENT);
+
+        dump_tree(node, out);
+        return 0;
+}
+
+/* Waits until nothing goes on in the background: for tests that look at what is there in the end. */
+static int verb_settle(Init *init, const char *const *args, GString *out) {
+        while (init->kernel->inside > 0)
+                kernel_wait(init->kernel);
+        return 0;
+}
+
+static int daemon_verb(Init *init, const char *what, GString *out) {
+        if (g_str_equal(what, "status")) {
+                g_string_append_printf(out, "%s%s%s\n", init->daemon <= 0 ? "stopped" : init->daemon_ready ? "ready" : "starting",
+                                       init->daemon_says ? ": " : "", init->daemon_says ?: "");
+                return init->daemon > 0 ? 0 : 1;
+        }
+        if (g_str_equal(what, "pid")) {
+                g_string_append_printf(out, "%d\n", (int) init->daemon);
+                return init->daemon > 0 ? 0 : 1;
+        }
+        if (g_str_equal(what, "stop"))
+                daemon_kill(init, SIGTERM);
+        else if (g_str_equal(what, "kill"))
+                daemon_kill(init, SIGKILL);
+        else if (g_str_equal(what, "start"))
+                return daemon_start(init, out) && daemon_wait_ready(init, out) ? 0 : 1;
+        else {
+                g_string_append_printf(out, "'%s' is none of start, stop, kill, status, pid\n", what);
+                return 2;
+        }
+
+        return 0;
+}
+
+static int verb_daemon(Init *init, const char *const *args, GString *out) {
+        return daemon_verb(init, args[0], out);
+}
+
+static int wipe_one(const char *path, const struct stat *st, int kind, struct FTW *where) {
+        return where->level > 0 ? remove(path) : 0;
+}
+
+/* What is volatile in /run: udev's data base, and the daemon's own. */
+static void wipe_run(void) {
+        nftw("/run/carved", wipe_one, 16, FTW_DEPTH | FTW_PHYS);
+        nftw("/run/udev/data", wipe_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static int verb_reboot(Init *init, const char *const *args, GString *out) {
+        bool daemon = init->daemon > 0;
+
+        daemon_kill(init, SIGTERM);
+        while (init->kernel->holds->len > 0)
+                end_hold(init, init->kernel->holds->pdata[0]);
+
+        wipe_run();
+        reboot(init->kernel, init->host);
+        if (!daemon)
+                return 0;
+        return daemon_start(init, out) && (init->options->no_wait || daemon_wait_ready(init, out)) ? 0 : 1;
+}
+
+static const Verb verbs[] = {
+        { "hold", 1, 1, true, verb_hold },
+        { "release", 1, 2, true, verb_release },
+        { "unplug", 1, 1, true, verb_unplug },
+        { "plug", 1, 2, true, verb_plug },
+        { "reload-driver", 0, 1, true, verb_reload_driver },
+        { "vgpud", 0, 0, true, verb_vgpud },
+        { "reboot", 0, 0, true, verb_reboot },
+        { "fail", 2, 16, true, verb_own_rule },
+        { "delay", 2, 16, true, verb_own_rule },
+        { "text", 2, 16, true, verb_own_rule },
+        { "rules", 0, 0, true, verb_rules },
+        { "forget", 0, 1, true, verb_forget },
+        { "log", 0, 1, true, verb_log },
+        { "dump", 0, 1, true, verb_dump },
+        { "settle", 0, 0, true, verb_settle },
+        { "daemon", 1, 1, false, verb_daemon },
+};
+
+int control_verb(Init *init, const char *const *words, GString *out) {
+        unsigned n = g_strv_length((char **) words) - 1;
+
+        for (size_t i = 0; i < G_N_ELEMENTS(verbs); i++) {
+                const Verb *verb = &verbs[i];
+
+                if (!g_str_equal(verb->name, words[0]))
+                        continue;
+                if (n < verb->min || n > verb->max) {
+                        g_string_append_printf(out, "'%s' takes %u to %u arguments\n", verb->name, verb->min, verb->max);
+                        return 2;
+                }
+                if (verb->living && init->options->frozen) {
+                        g_string_append(out, "The host is frozen: nothing reacts\n");
+                        return 1;
+                }
+                return verb->run(init, words + 1, out);
+        }
+
+        g_string_append_printf(out, "There is no '%s'; see carved-simctl --help\n", words[0]);
+        return 2;
+}

@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include <stdio.h>
+#include <string.h>
+
+#include <json-glib/json-glib.h>
+
+#include "host.h"
+
+/* Host and board files. A person writes them, so every refusal names file, place and reason. */
+
+#define FORMAT 1
+#define FILE_MAX (4U << 20)
+#define DEPTH_MAX 16U
+
+/* Where the reader is: "gpus[0].types[3]". */
+typedef struct Place {
+        const char *file;
+        const char *data_dir;
+        GString *path;
+        GError **error;
+} Place;
+
+static bool refuse(Place *at, const char *format, ...) G_GNUC_PRINTF(2, 3);
+
+static bool refuse(Place *at, const char *format, ...) {
+        g_autofree char *reason = NULL;
+        va_list args;
+
+        va_start(args, format);
+        reason = g_strdup_vprintf(format, args);
+        va_end(args);
+
+        g_set_error(at->error, SIM_ERROR, 0, "%s: %s%s%s", at->file, at->path->str, at->path->len > 0 ? ": " : "",
+                    reason);
+        return false;
+}
+
+static size_t enter(Place *at, const char *key) {
+        size_t before = at->path->len;
+
+        if (before > 0)
+                g_string_append_c(at->path, '.');
+        g_string_append(at->path, key);
+        return before;
+}
+
+static size_t enter_index(Place *at, unsigned index) {
+        size_t before = at->path->len;
+
+        g_string_append_printf(at->path, "[%u]", index);
+        return before;
+}
+
+/* One key of an object: how to read it. */
+typedef struct Key {
+        const char *name;
+        bool (*read)(Place *at, JsonNode *node, void *target, size_t offset);
+        size_t offset;
+} Key;
+
+static bool read_object(Place *at, JsonNode *node, const Key *keys, void *target) {
+        JsonObjectIter iter;
+        const char *name;
+        JsonNode *member;
+
+        if (!JSON_NODE_HOLDS_OBJECT(node))
+                return refuse(at, "must be an object");
+
+        json_object_iter_init_ordered(&iter, json_node_get_object(node));
+        while (json_object_iter_next_ordered(&iter, &name, &member)) {
+                size_t before = enter(at, name);
+                const Key *key = keys;
+
+                while (key->name && !g_str_equal(key->name, name))
+                        key++;
+                if (!key->name)
+                        return refuse(at, "no such key");
+                if (key->read && !key->read(at, member, target, key->offset))
+                        return false;
+                g_string_truncate(at->path, before);
+        }
+
+        return true;
+}
+
+static bool read_list(Place *at, JsonNode *node, bool (*each)(Place *at, JsonNode *element, void *target), void *target) {
+        JsonArray *list;
+
+        if (!JSON_NODE_HOLDS_ARRAY(node))
+                return refuse(at, "must be a list");
+
+        list = json_node_get_array(node);
+        for (unsigned i = 0; i < json_array_get_length(list); i++) {
+                size_t before = enter_index(at, i);
+
+                if (!each(at, json_array_get_element(list, i), target))
+                        return false;
+                g_string_truncate(at->path, before);
+        }
+
+        return true;
+}
+
+static const char *text_of(Place *at, JsonNode *node) {
+        if (!JSON_NODE_HOLDS_VALUE(node) || json_node_get_value_type(node) != G_TYPE_STRING) {
+                refuse(at, "must be a text in quotes");
+                return NULL;
+        }
+
+        return json_node_get_string(node);
+}
+
+static bool read_text(Place *at, JsonNode *node, void *target, size_t offset) {
+        const char *text = text_of(at, node);
+        char **field = G_STRUCT_MEMBER_P(target, offset);
+
+        if (!text)
+                return false;
+        if (strpbrk(text, "\n/") || *text == '\0')
+                return refuse(at, "must be one line without a slash");
+
+        g_free(*field);
+        *field = g_strdup(text);
+        return true;
+}
+
+static bool number_of(Place *at, JsonNode *node, int64_t min, int64_t max, int64_t *ret) {
+        if (!JSON_NODE_HOLDS_VALUE(node) || json_node_get_value_type(node) != G_TYPE_INT64 ||
+            json_node_get_int(node) < min || json_node_get_int(node) > max)
+                return refuse(at, "must be a number from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT, min, max);
+
+        *ret = json_node_get_int(node);
+        return true;
+}
+
+static bool read_count(Place *at, JsonNode *node, void *target, size_t offset) {
+        int64_t n;
+
+        if (!number_of(at, node, 0, 0xffffff, &n))
+                return false;
+
+        *(unsigned *) G_STRUCT_MEMBER_P(target, offset) = (unsigned) n;
+        return true;
+}
+
+static bool read_numa(Place *at, JsonNode *node, void *target, size_t offset) {
+        int64_t n;
+
+        if (!number_of(at, node, -1, 1023, &n))
+                return false;
+
+        *(int *) G_STRUCT_MEMBER_P(target, offset) = (int) n;
+        return true;
+}
+
+static bool read_bool(Place *at, JsonNode *node, void *target, size_t offset) {
+        if (!JSON_NODE_HOLDS_VALUE(node) || json_node_get_value_type(node) != G_TYPE_BOOLEAN)
+                return refuse(at, "must be true or false");
+
+        *(bool *) G_STRUCT_MEMBER_P(target, offset) = json_node_get_boolean(node);
+        return true;
+}
+
+/* "25b6": exactly @digits hexadecimal digits, as lspci prints them. */
+static bool hex_of(Place *at, const char *text, size_t digits, uint32_t *ret) {
+        if (strlen(text) != digits || strspn(text, "0123456789abcdef") != digits)
+                return refuse(at, "'%s' is not %zu lower-case hexadecimal digits", text, digits);
+
+        *ret = (uint32_t) g_ascii_strtoull(text, NULL, 16);
+        return true;
+}
+
+static bool read_id(Place *at, JsonNode *node, void *target, size_t offset) {
+        const char *text = text_of(at, node);
+        uint32_t id;
+
+        if (!text || !hex_of(at, text, 4, &id))
+                return false;
+
+        *(uint16_t *) G_STRUCT_MEMBER_P(target, offset) = (uint16_t) id;
+        return true;
+}
+
+static bool read_class(Place *at, JsonNode *node, void *target, size_t offset) {
+        const char *text = text_of(at, node);
+
+        return text && hex_of(at, text, 6, G_STRUCT_MEMBER_P(target, offset));
+}
+
+static bool read_revision(Place *at, JsonNode *node, void *target, size_t offset) {
+        const char *text = text_of(at, node);
+        uint32_t revision;
+
+        if (!text || !hex_of(at, text, 2, &revision))
+                return false;
+
+        *(uint8_t *) G_STRUCT_MEMBER_P(target, offset) = (uint8_t) revision;
+        return true;
+}
+
+static bool read_address(Place *at, JsonNode *node, void *target, size_t offset) {
+        const char *text = text_of(at, node);
+
+        if (!text)
+                return false;
+        if (!carved_pci_address_parse(text, G_STRUCT_MEMBER_P(target, offset)))
+                return refuse(at, "'%s' is not a PCI address, such as 0000:08:00.0", text);
+        return true;
+}
+
+static bool read_resolution(Place *at, JsonNode *node, void *target, size_t offset) {
+        const char *text = text_of(at, node);
+        TypeSpec *type = target;
+        int end = 0;
+
+        if (!text)
+                return false;
+        if (sscanf(text, "%5ux%5u%n", &type->width, &type->height, &end) != 2 || text[end] != '\0')
+                return refuse(at, "'%s' is not a resolution, such as 5120x2880", text);
+        return true;
+}
+
+static bool read_type(Place *at, JsonNode *node, void *target) {
+        static const Key keys[] = {
+                { "id", read_count, G_STRUCT_OFFSET(TypeSpec, id) },
+                { "name", read_text, G_STRUCT_OFFSET(TypeSpec, name) },
+                { "class", read_text, G_STRUCT_OFFSET(TypeSpec, class) },
+                { "heads", read_count, G_STRUCT_OFFSET(TypeSpec, heads) },
+                { "frl", read_count, G_STRUCT_OFFSET(TypeSpec, frame_rate_limit) },
+                { "fb-mib", read_count, G_STRUCT_OFFSET(TypeSpec, framebuffer_mib) },
+                { "resolution", read_resolution, 0 },
+                { "max", read_count, G_STRUCT_OFFSET(TypeSpec, max) },
+                {},
+        };
+        GpuSpec *gpu = target;
+        g_autoptr(TypeSpec) type = g_new0(TypeSpec, 1);
+
+        if (!read_object(at, node, keys, type))
+                return false;
+        if (type->id == 0 || !type->name || type->framebuffer_mib == 0 || type->max == 0)
+                return refuse(at, "a type needs id, name, fb-mib and max");
+        for (unsigned i = 0; i < gpu->types->len; i++)
+                if (((TypeSpec *) gpu->types->pdata[i])->id == type->id)
+                        return refuse(at, "id %u is there twice", type->id);
+
+        g_ptr_array_add(gpu->types, g_steal_pointer(&type));
+        return true;
+}
+
+static bool read_types(Place *at, JsonNode *node, void *target, size_t offset) {
+        g_ptr_array_set_size(((GpuSpec *) target)->types, 0);
+        return read_list(at, node, read_type, target);
+}
+
+static bool read_framework(Place *at, JsonNode *node, void *target, size_t offset) {
+        static const char *const names[] = { [FRAMEWORK_NONE] = "none", [FRAMEWORK_MDEV] = "mdev",
+                                             [FRAMEWORK_VENDOR_VFIO] = "vendor-vfio" };
+        const char *text = text_of(at, node);
+
+        for (size_t i = 0; text && i < G_N_ELEMENTS(names); i++)
+                if (g_str_equal(text, names[i])) {
+                        ((GpuSpec *) target)->framework = (Framework) i;
+                        return true;
+                }
+
+        return text && refuse(at, "'%s' is not one of none, mdev, vendor-vfio", text);
+}
+
+static bool read_sriov(Place *at, JsonNode *node, void *target, size_t offset) {
+        static const Key keys[] = {
+                { "total-vfs", read_count, G_STRUCT_OFFSET(GpuSpec, total_vfs) },
+                { "offset", read_count, G_STRUCT_OFFSET(GpuSpec, vf_offset) },
+                { "stride", read_count, G_STRUCT_OFFSET(GpuSpec, vf_stride) },
+                { "vf-device", read_id, G_STRUCT_OFFSET(GpuSpec, vf_device) },
+                {},
+        };
+        GpuSpec *gpu = target;
+
+        if (!read_object(at, node, keys, gpu))
+                return false;
+        if (gpu->total_vfs == 0 || gpu->total_vfs > 255)
+                return refuse(at, "total-vfs must be a number from 1 to 255");
+        if (gpu->vf_offset == 0 || gpu->vf_offset > 255 || gpu->vf_stride == 0 || gpu->vf_stride > 255)
+                return refuse(at, "offset and stride must be numbers from 1 to 255");
+        return true;
+}
+
+/* Boards and GPUs of a host have the same keys; the GPU's stand over the board's. */
+static bool read_board_name(Place *at, JsonNode *node, void *target, size_t offset);
+
+static const Key gpu_keys[] = {
+        { "format" }, /* of a board file; checked by its reader */
+        { "note" },
+        { "board", read_board_name },
+        { "address", read_address, G_STRUCT_OFFSET(GpuSpec, address) },
+        { "vendor", read_id, G_STRUCT_OFFSET(GpuSpec, vendor) },
+        { "device", read_id, G_STRUCT_OFFSET(GpuSpec, device) },
+        { "subsystem-vendor", read_id, G_STRUCT_OFFSET(GpuSpec, subsystem_vendor) },
+        { "subsystem-device", read_id, G_STRUCT_OFFSET(GpuSpec, subsystem_device) },
+        { "class", read_class, G_STRUCT_OFFSET(GpuSpec, class) },
+        { "revision", read_revision, G_STRUCT_OFFSET(GpuSpec, revision) },
+        { "driver", read_text, G_STRUCT_OFFSET(GpuSpec, home_driver) },
+        { "bound-to", read_text, G_STRUCT_OFFSET(GpuSpec, driver) },
+        { "numa-node", read_numa, G_STRUCT_OFFSET(GpuSpec, numa_node) },
+        { "sriov", read_sriov },
+        { "vfs-on", read_bool, G_STRUCT_OFFSET(GpuSpec, vfs_on) },
+        { "framework", read_framework },
+        { "types", read_types },
+        { "strict-errnos", read_bool, G_STRUCT_OFFSET(GpuSpec, strict_errnos) },
+        { "mdev-remove-refuses", read_bool, G_STRUCT_OFFSET(GpuSpec, remove_refuses) },
+        { "no-vgpud", read_bool, G_STRUCT_OFFSET(GpuSpec, no_vgpud) },
+        { "no-vgpu-driver", read_bool, G_STRUCT_OFFSET(GpuSpec, no_vgpu_driver) },
+        {},
+};
+
+/* The JSON parser calls itself for each level: a file of a million brackets would end us. */
+static bool too_deep(const char *text, size_t len) {
+        bool quoted = false;
+        unsigned depth = 0;
+
+        for (size_t i = 0; i < len; i++) {
+                if (quoted && text[i] == '\\')
+                        i++;
+                else if (text[i] == '"')
+                        quoted = !quoted;
+                else if (!quoted && (text[i] == '[' || text[i] == '{') && ++depth > DEPTH_MAX)
+                        return true;
+                else if (!quoted && (text[i] == ']' || text[i] == '}') && depth > 0)
+                        depth--;
+        }
+
+        return false;
+}
+
+static JsonNode *parse_json(const char *file, const char *text, size_t len, GError **error) {
+        g_autoptr(JsonParser) parser = json_parser_new_immutable();
+        g_autoptr(GError) e = NULL;
+        JsonNode *root;
+
+        if (too_deep(text, len)) {
+                g_set_error(error, SIM_ERROR, 0, "%s: nested more than %u deep", file, DEPTH_MAX);
+                return NULL;
+        }
+        if (!json_parser_load_from_data(parser, text, (gssize) len, &e)) {
+                g_set_error(error, SIM_ERROR, 0, "%s: not JSON: %s", file, e->message);
+                return NULL;
+        }
+        root = json_parser_get_root(parser);
+        if (!root || !JSON_NODE_HOLDS_OBJECT(root)) {
+                g_set_error(error, SIM_ERROR, 0, "%s: must be a JSON object", file);
+                return NULL;
+        }
+
+        return json_node_ref(root);
+}
+
+static bool check_format(Place *at, JsonNode *root) {
+        JsonNode *format = json_object_get_member(json_node_get_object(root), "format");
+        size_t before = enter(at, "format");
+        int64_t n;
+
+        if (!format)
+                return refuse(at, "missing; it is %d", FORMAT);
+        if (!number_of(at, format, FORMAT, FORMAT, &n))
+                return false;
+
+        g_string_truncate(at->path, before);
+        return true;
+}
+
+/* Reads @file whole. Regular files of a sensible size only: a host file may come from anywhere. */
+static bool read_file(const char *file, char **ret_text, size_t *ret_len, GError **error) {
+        g_autoptr(GError) e = NULL;
+        g_autofree char *text = NULL;
+        size_t len;
+
+        if (!g_file_test(file, G_FILE_TEST_IS_REGULAR)) {
+                g_set_error(error, SIM_ERROR, 0, "%s: no such file", file);
+                return false;
+        }
+        if (!g_file_get_contents(file, &text, &len, &e)) {
+                g_set_error(error, SIM_ERROR, 0, "%s: %s", file, e->message);
+                return false;
+        }
+        if (len > FILE_MAX) {
+                g_set_error(error, SIM_ERROR, 0, "%s: larger than %u bytes", file, FILE_MAX);
+                return false;
+        }
+
+        *ret_text = g_steal_pointer(&text);
+        *ret_len = len;
+        return true;
+}
+
+static bool read_board_into(GpuSpec *gpu, const char *data_dir, const char *name, GError **error) {
+        g_autofree char *file = g_strdup_printf("%s/boards/%s.json", data_dir, name), *text = NULL;
+        g_autoptr(GString) path = g_string_new(NULL);
+        g_autoptr(JsonNode) root = NULL;
+        Place at = { file, NULL, path, error };
+        size_t len;
+
+        if (!read_file(file, &text, &len, error))
+                return false;
+        root = parse_json(file, text, len, error);
+        if (!root || !check_format(&at, root) || !read_object(&at, root, gpu_keys, gpu))
+                return false;
+
+        g_free(gpu->board);
+        gpu->board = g_strdup(name);
+        return true;
+}
+
+static bool read_board_name(Place *at, JsonNode *node, void *target, size_t offset) {
+        const char *name = text_of(at, node);
+        g_autoptr(GError) e = NULL;
+
+        if (((GpuSpec *) target)->board)
+                return true; /* read before all other keys */
+        if (!name)
+                return false;
+        if (!at->data_dir)
+                return refuse(at, "a board can't be made of another one");
+        if (!*name || strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") != strlen(name))
+                return refuse(at, "'%s' is not the name of a board", name);
+        if (!read_board_into(target, at->data_dir, name, &e))
+                return refuse(at, "%s", e->message);
+        return true;
+}
+
+/* What can only be told when all keys are there. */
+static bool check_gpu(Place *at, GpuSpec *gpu) {
+        CarvedPciAddress last = gpu_spec_vf_address(gpu, gpu->total_vfs ? gpu->total_vfs - 1 : 0);
+
+        if (gpu->vendor == 0 || gpu->device == 0)
+                return refuse(at, "needs a board, or vendor and device");
+        if (gpu->vfs_on && gpu->total_vfs == 0)
+                return refuse(at, "vfs-on needs sriov");
+        if (gpu->framework == FRAMEWORK_VENDOR_VFIO && gpu->total_vfs == 0)
+                return refuse(at, "vendor-vfio needs sriov: only VFs have it");
+        if (gpu->framework != FRAMEWORK_NONE && gpu->types->len == 0)
+                return refuse(at, "a framework needs types");
+        if (gpu->total_vfs > 0 && last.bus != gpu->address.bus)
+                return refuse(at, "the last VF would be on bus %02x: one bus must do", last.bus);
+
+        if (!gpu->vf_device)
+                gpu->vf_device = gpu->device;
+        if (!gpu->driver)
+                gpu->driver = g_strdup(gpu->home_driver);
+        if (g_strcmp0(gpu->driver, "none") == 0)
+                g_clear_pointer(&gpu->driver, g_free);
+        return true;
+}
+
+static bool read_gpu(Place *at, JsonNode *node, void *target) {
+        HostSpec *host = target;
+        g_autoptr(HostSpec) one = host_spec_new(at->file);
+        GpuSpec *gpu = gpu_spec_new();
+        JsonNode *board;
+
+        g_ptr_array_add(one->gpus, gpu);
+        if (!JSON_NODE_HOLDS_OBJECT(node))
+                return refuse(at, "must be an object");
+        if (!json_object_has_member(json_node_get_object(node), "address"))
+                return refuse(at, "needs an address");
+
+        /* The board first, wherever it stands, so that all other keys override it. */
+        board = json_object_get_member(json_node_get_object(node), "board");
+        if (board) {
+                size_t before = enter(at, "board");
+
+                if (!read_board_name(at, board, gpu, 0))
+                        return false;
+                g_string_truncate(at->path, before);
+        }
+
+        if (!read_object(at, node, gpu_keys, gpu) || !check_gpu(at, gpu))
+                return false;
+        one->mtty = false;
+        one->iommu = host->iommu;
+        return host_spec_merge(host, one, at->error);
+}
+
+static bool read_gpus(Place *at, JsonNode *node, void *target, size_t offset) {
+        return read_list(at, node, read_gpu, target);
+}
+
+HostSpec *host_spec_parse(const char *data_dir, const char *file, const char *text, size_t len, GError **error) {
+        static const Key keys[] = {
+                { "format" },
+                { "description", read_text, G_STRUCT_OFFSET(HostSpec, description) },
+                { "iommu", read_bool, G_STRUCT_OFFSET(HostSpec, iommu) },
+                { "vfio-cdev", read_bool, G_STRUCT_OFFSET(HostSpec, vfio_cdev) },
+                { "mtty", read_bool, G_STRUCT_OFFSET(HostSpec, mtty) },
+                { "gpus", read_gpus, 0 },
+                {},
+        };
+        g_autoptr(GString) path = g_string_new(NULL);
+        g_autoptr(HostSpec) host = host_spec_new(file);
+        g_autoptr(JsonNode) root = NULL;
+        Place at = { file, data_dir, path, error };
+
+        root = parse_json(file, text, len, error);
+        if (!root || !check_format(&at, root) || !read_object(&at, root, keys, host))
+                return NULL;
+
+        return g_steal_pointer(&host);
+}
+
+HostSpec *host_spec_load(const char *data_dir, const char *name, GError **error) {
+        g_autofree char *file = NULL, *text = NULL;
+        size_t len;
+
+        if (g_str_has_prefix(name, "scale:"))
+                return host_spec_scale(name, error);
+
+        if (strchr(name, '/') || g_str_has_suffix(name, ".json"))
+                file = g_strdup(name);
+        else
+                file = g_strdup_printf("%s/hosts/%s.json", data_dir, name);
+
+        if (!read_file(file, &text, &len, error))
+                return NULL;
+        return host_spec_parse(data_dir, file, text, len, error);
+}
+
+GpuSpec *board_load(const char *data_dir, const char *name, GError **error) {
+        g_autoptr(GpuSpec) gpu = gpu_spec_new();
+        g_autoptr(GString) path = g_string_new(name);
+        Place at = { "board", data_dir, path, error };
+
+        if (!read_board_into(gpu, data_dir, name, error) || !check_gpu(&at, gpu))
+                return NULL;
+
+        return g_steal_pointer(&gpu);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "host.h"
+
+G_DEFINE_QUARK(carved-sim-error, sim_error)
+
+void type_spec_free(TypeSpec *type) {
+        if (!type)
+                return;
+
+        g_free(type->name);
+        g_free(type->class);
+        g_free(type);
+}
+
+GpuSpec *gpu_spec_new(void) {
+        GpuSpec *gpu = g_new0(GpuSpec, 1);
+
+        gpu->refs = 1;
+        gpu->numa_node = -1;
+        gpu->class = 0x030200;
+        gpu->vf_stride = 1;
+        gpu->types = g_ptr_array_new_with_free_func((GDestroyNotify) type_spec_free);
+        return gpu;
+}
+
+GpuSpec *gpu_spec_ref(GpuSpec *gpu) {
+        gpu->refs++;
+        return gpu;
+}
+
+void gpu_spec_unref(GpuSpec *gpu) {
+        if (!gpu || --gpu->refs > 0)
+                return;
+
+        g_free(gpu->board);
+        g_free(gpu->driver);
+        g_free(gpu->home_driver);
+        g_ptr_array_unref(gpu->types);
+        g_free(gpu);
+}
+
+HostSpec *host_spec_new(const char *name) {
+        HostSpec *host = g_new0(HostSpec, 1);
+
+        host->name = g_strdup(name);
+        host->iommu = true;
+        host->gpus = g_ptr_array_new_with_free_func((GDestroyNotify) gpu_spec_unref);
+        return host;
+}
+
+void host_spec_free(HostSpec *host) {
+        if (!host)
+                return;
+
+        g_free(host->name);
+        g_free(host->description);
+        g_ptr_array_unref(host->gpus);
+        g_free(host);
+}
+
+CarvedPciAddress gpu_spec_vf_address(const GpuSpec *gpu, unsigned index) {
+        unsigned routing = (unsigned) gpu->address.bus << 8 | carved_pci_address_devfn(&gpu->address);
+
+        routing += gpu->vf_offset + gpu->vf_stride * index;
+        return (CarvedPciAddress){ gpu->address.domain, (uint8_t) (routing >> 8), routing >> 3 & 0x1f, routing & 7 };
+}
+
+static int compare_gpus(const void *a, const void *b) {
+        return carved_pci_address_compare(&(*(GpuSpec *const *) a)->address, &(*(GpuSpec *const *) b)->address);
+}
+
+bool host_spec_merge(HostSpec *host, HostSpec *other, GError **error) {
+        for (unsigned i = 0; i < other->gpus->len; i++) {
+                GpuSpec *gpu = other->gpus->pdata[i];
+
+                for (unsigned j = 0; j < host->gpus->len; j++) {
+                        char text[CARVED_PCI_ADDRESS_MAX];
+
+                        if (carved_pci_address_compare(&((GpuSpec *) host->gpus->pdata[j])->address, &gpu->address))
+                                continue;
+                        g_set_error(error, SIM_ERROR, 0, "%s: two GPUs at %s", other->name,
+                                    carved_pci_address_format(&gpu->address, text));
+                        return false;
+                }
+                g_ptr_array_add(host->gpus, gpu_spec_ref(gpu));
+        }
+
+        g_ptr_array_sort(host->gpus, compare_gpus);
+        host->mtty |= other->mtty;
+        host->iommu &= other->iommu;
+        host->vfio_cdev |= other->vfio_cdev;
+        return true;
+}
+
+/* G cards of V VFs and T mdev types: for measuring how things grow. Types as on an A2, all of one size so that any
+ * mixture fits, and nothing but the number of VFs limits them. */
+static GpuSpec *scale_gpu(unsigned index, unsigned vfs, unsigned types) {
+        GpuSpec *gpu = gpu_spec_new();
+
+        gpu->address = (CarvedPciAddress){ .bus = (uint8_t) (index + 1) };
+        gpu->board = g_strdup("scale");
+        gpu->vendor = gpu->subsystem_vendor = 0x10de;
+        gpu->device = gpu->vf_device = 0x25b6;
+        gpu->subsystem_device = 0x157e;
+        gpu->revision = 0xa1;
+        gpu->driver = g_strdup("nvidia");
+        gpu->home_driver = g_strdup("nvidia");
+        gpu->numa_node = (int) (index % 2);
+        gpu->total_vfs = vfs;
+        gpu->vf_offset = 4;
+        gpu->vfs_on = true;
+        gpu->framework = FRAMEWORK_MDEV;
+
+        for (unsigned t = 0; t < types; t++) {
+                TypeSpec *type = g_new(TypeSpec, 1);
+
+                *type = (TypeSpec){ .id = 1000 + t, .name = g_strdup_printf("NVIDIA SIM-%uQ", t + 1),
+                                    .class = g_strdup("Quadro"), .heads = 4, .frame_rate_limit = 60,
+                                    .framebuffer_mib = 1024, .width = 5120, .height = 2880, .max = vfs };
+                g_ptr_array_add(gpu->types, type);
+        }
+
+        return gpu;
+}
+
+HostSpec *host_spec_scale(const char *name, GError **error) {
+        unsigned gpus, vfs, types;
+        g_autoptr(HostSpec) host = NULL;
+        int end = 0;
+
+        if (sscanf(name, "scale:%3ux%3ux%3u%n", &gpus, &vfs, &types, &end) != 3 || name[end] != '\0' || gpus < 1 ||
+            gpus > 200 || vfs < 1 || vfs > 240 || types < 1 || types > 100) {
+                g_set_error(error, SIM_ERROR, 0,
+                            "%s: not of the form scale:GxVxT with 1 to 200 GPUs, 1 to 240 VFs, 1 to 100 types", name);
+                return NULL;
+        }
+
+        host = host_spec_new(name);
+        for (unsigned i = 0; i < gpus; i++)
+                g_ptr_array_add(host->gpus, scale_gpu(i, vfs, types));
+        return g_steal_pointer(&host);
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include <errno.h>
+#include <string.h>
+
+#include "nvidia.h"
+#include "rules.h"
+
+static void nvidia_finalize(void *object) {
+        Nvidia *nvidia = object;
+
+        g_ptr_array_unref(nvidia->vgpus);
+        object_unref(nvidia->pf);
+        g_free(nvidia->lock_text);
+        node_unref(nvidia->proc_dir);
+        g_free(nvidia);
+}
+
+unsigned nvidia_usage(const Nvidia *nvidia) {
+        unsigned usage = nvidia->pf->users;
+
+        for (unsigned i = 0; i < nvidia->vgpus->len; i++)
+                usage += nvidia_vgpu_in_use(nvidia->vgpus->pdata[i]);
+        return usage;
+}
+
+/* Shows the card's types on one function, as its framework does. A VF that somebody unbound by hand once is left
+ * alone: the driver has lost it until its VFs are made anew. */
+static void publish(Nvidia *nvidia, PciDevice *on) {
+        if (on->device.gone || on->mdev || (on->physfn && on->nvidia) || on->spec->no_vgpud || on->lost)
+                return;
+
+        if (on->spec->framework == FRAMEWORK_MDEV)
+                nvidia_mdev_publish(nvidia, on);
+        else if (on->spec->framework == FRAMEWORK_VENDOR_VFIO && on->device.driver == nvidia->pf->device.driver)
+                nvidia_vendor_publish(nvidia, on);
+}
+
+static void withdraw(PciDevice *on) {
+        if (on->mdev)
+                nvidia_mdev_withdraw(on);
+        if (on->nvidia && on->physfn)
+                nvidia_vendor_withdraw(on);
+}
+
+static bool still_there(Kernel *kernel, Nvidia *nvidia, uint64_t boot) {
+        return kernel->boot == boot && nvidia->pf->nvidia == nvidia && !nvidia->leaving;
+}
+
+/* Types come some time after the driver, function by function. A VF that has no driver by then is registered all the
+ * same, under its bus's name (`pci-713`): nvidia_vf_probe() puts that right when the driver arrives. */
+static void publish_work(Kernel *kernel, void *data) {
+        Nvidia *nvidia = data;
+        PciDevice *pf = nvidia->pf;
+        uint64_t boot = kernel->boot;
+
+        kernel_sleep(kernel, kernel->pace.types);
+        for (unsigned i = 0; i < G_N_ELEMENTS(pf->vfs) && still_there(kernel, nvidia, boot); i++) {
+                PciDevice *on = pf->spec->total_vfs == 0 ? pf : pf->vfs[i];
+                g_autofree char *operation = on ? g_strdup_printf("/driver/nvidia/types/%s", on->device.name) : NULL;
+
+                if (!on)
+                        break;
+                if (rules_apply(kernel, RULE_WRITE, operation, NULL) == 0 && still_there(kernel, nvidia, boot) &&
+                    (on == pf || pf->vfs[i] == on))
+                        publish(nvidia, on);
+                if (on == pf)
+                        break;
+        }
+        object_unref(nvidia);
+}
+
+/* The VFs' probe was put off while the PF had no driver: now their turn has come. */
+static void bind_vfs_work(Kernel *kernel, void *data) {
+        Nvidia *nvidia = data;
+        PciDevice *pf = nvidia->pf;
+        uint64_t boot = kernel->boot;
+
+        for (unsigned i = 0; i < pf->num_vfs && still_there(kernel, nvidia, boot); i++) {
+                PciDevice *vf = object_ref(pf->vfs[i]);
+
+                kernel_sleep(kernel, kernel->pace.vf_probe);
+                device_lock(&vf->device);
+                if (!vf->device.gone && !vf->device.driver && still_there(kernel, nvidia, boot) &&
+                    (pf->autoprobe || vf->device.driver_override))
+                        device_attach(&vf->device);
+                device_unlock(&vf->device);
+                object_unref(vf);
+        }
+        object_unref(nvidia);
+}
+
+static int probe_pf(PciDevice *pf) {
+        Kernel *kernel = pf->device.kernel;
+        Nvidia *nvidia;
+
+        kernel_sleep(kernel, kernel->pace.pf_probe);
+
+        nvidia = g_new0(Nvidia, 1);
+        object_init(nvidia, nvidia_finalize);
+        nvidia->pf = object_ref(pf);
+        nvidia->vgpus = g_ptr_array_new();
+        pf->nvidia = nvidia;
+        nvidia_proc_add(nvidia);
+
+        kernel_run(kernel, bind_vfs_work, object_ref(nvidia));
+        kernel_run(kernel, publish_work, object_ref(nvidia));
+        return 0;
+}
+
+static int probe_vf(PciDevice *vf) {
+        Kernel *kernel = vf->device.kernel;
+        Nvidia *nvidia = vf->physfn->nvidia;
+
+        if (vf->spec->no_vgpu_driver) {
+                kernel_log(kernel, "NVRM: Ignoring probe for VF %s", vf->device.name);
+                return -ENODEV;
+        }
+        if (!vf->iommu_group) {
+                kernel_log(kernel, "NVRM: Aborting probe for VF %s since IOMMU is not present on the system.",
+                           vf->device.name);
+                return -EPERM;
+        }
+        if (!nvidia)
+                return -EAGAIN; /* put off until the PF has its driver */
+
+        /* Types that were registered too early carry the wrong name. */
+        if (vf->mdev)
+                nvidia_mdev_withdraw(vf);
+        kernel_run(kernel, publish_work, object_ref(nvidia));
+        return 0;
+}
+
+static int nvidia_probe(Driver *driver, Device *device) {
+        PciDevice *pci = pci_device(device);
+
+        return pci->physfn ? probe_vf(pci) : probe_pf(pci);
+}
+
+static void remove_pf(PciDevice *pf) {
+        Kernel *kernel = pf->device.kernel;
+        Nvidia *nvidia = pf->nvidia;
+        bool said = false;
+
+        /* Uninterruptible, until the last client has gone. */
+        while (nvidia_usage(nvidia) > 0) {
+                if (!said)
+                        kernel_log(kernel, "NVRM: Attempting to remove device %s with non-zero usage count!",
+                                   pf->device.name);
+                said = true;
+                kernel_wait(kernel);
+        }
+
+        nvidia->leaving = true;
+        for (unsigned i = 0; i < pf->num_vfs; i++)
+                withdraw(pf->vfs[i]);
+        withdraw(pf);
+        nvidia_proc_remove(nvidia);
+        pf->nvidia = NULL;
+        object_unref(nvidia);
+}
+
+static void nvidia_remove(Driver *driver, Device *device) {
+        PciDevice *pci = pci_device(device);
+
+        if (!pci->physfn) {
+                remove_pf(pci);
+                return;
+        }
+
+        withdraw(pci);
+        pci->lost = true;
+}
+
+static bool nvidia_match(Driver *driver, Device *device) {
+        PciDevice *pci = pci_device(device);
+
+        if (device->driver_override)
+                return g_str_equal(device->driver_override, driver->name);
+        return pci->vendor == 0x10de && pci->class >> 16 == 0x03;
+}
+
+void nvidia_init(Kernel *kernel) {
+        Driver *driver = g_new0(Driver, 1);
+
+        driver->name = "nvidia";
+        driver->match = nvidia_match;
+        driver->probe = nvidia_probe;
+        driver->remove = nvidia_remove;
+        /* No sriov_configure: the real one has none, which is why sriov-manage exists. */
+        driver_register(kernel->pci, driver);
+}
+
+/* PFs on the driver, referenced. */
+static GPtrArray *cards(Kernel *kernel, Driver *driver) {
+        GPtrArray *list = g_ptr_array_new_with_free_func(object_unref);
+
+        for (unsigned i = 0; i < kernel->pci->devices->len; i++) {
+                PciDevice *pci = kernel->pci->devices->pdata[i];
+
+                if (!pci->physfn && pci->device.driver == driver)
+                        g_ptr_array_add(list, object_ref(pci));
+        }
+
+        return list;
+}
+
+int nvidia_reload(Kernel *kernel, unsigned away_ms) {
+        Driver *driver = bus_find_driver(kernel->pci, "nvidia");
+        g_autoptr(GPtrArray) list = NULL;
+
+        if (!driver)
+                return -ENOENT;
+
+        list = cards(kernel, driver);
+        for (unsigned i = 0; i < list->len; i++)
+                if (nvidia_usage(((PciDevice *) list->pdata[i])->nvidia) > 0)
+                        return -EBUSY;
+
+        for (unsigned i = 0; i < list->len; i++) {
+                PciDevice *pf = list->pdata[i];
+
+                device_lock(&pf->device);
+                device_release(&pf->device);
+                if (pf->num_vfs > 0)
+                        sriov_disable(pf);
+                device_unlock(&pf->device);
+        }
+
+        driver_unregister(driver);
+        kernel_sleep(kernel, away_ms);
+        nvidia_init(kernel);
+        for (unsigned i = 0; i < list->len; i++) {
+                PciDevice *pf = list->pdata[i];
+
+                device_lock(&pf->device);
+                if (!pf->device.gone)
+                        device_attach(&pf->device);
+                device_unlock(&pf->device);
+        }
+
+        return 0;
+}
+
+void nvidia_vgpud(Kernel *kernel) {
+        g_autoptr(GPtrArray) list = cards(kernel, bus_find_driver(kernel->pci, "nvidia"));
+
+        for (unsigned i = 0; i < list->len; i++) {
+                PciDevice *pf = list->pdata[i];
+
+                pf->spec->no_vgpud = false;
+                kernel_run(kernel, publish_work, object_ref(pf->nvidia));
+        }
+}
