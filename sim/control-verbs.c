@@ -243,6 +243,11 @@ static int verb_settle(Init *init, const char *const *args, GString *out) {
         return 0;
 }
 
+static int verb_busy(Init *init, const char *const *args, GString *out) {
+        g_string_append_printf(out, "%u\n", init->kernel->inside);
+        return 0;
+}
+
 static int daemon_verb(Init *init, const char *what, GString *out) {
         if (g_str_equal(what, "status")) {
                 g_string_append_printf(out, "%s%s%s\n", init->daemon <= 0 ? "stopped" : init->daemon_ready ? "ready" : "starting",
@@ -311,6 +316,7 @@ static const Verb verbs[] = {
         { "log", 0, 1, true, verb_log },
         { "dump", 0, 1, true, verb_dump },
         { "settle", 0, 0, true, verb_settle },
+        { "busy", 0, 0, true, verb_busy },
         { "daemon", 1, 1, false, verb_daemon },
 };
 

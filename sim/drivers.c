@@ -15,7 +15,7 @@ static int configure_simple(Device *device, unsigned n) {
         PciDevice *pf = pci_device(device);
 
         if (n > 0)
-                return sriov_enable(pf, n);
+                return sriov_enable(pf, MIN(n, pf->spec->enables_at_most));
 
         sriov_disable(pf);
         return 0;

@@ -305,6 +305,8 @@ static const Key gpu_keys[] = {
         { "numa-node", read_numa, G_STRUCT_OFFSET(GpuSpec, numa_node) },
         { "sriov", read_sriov },
         { "vfs-on", read_bool, G_STRUCT_OFFSET(GpuSpec, vfs_on) },
+        { "driver-max-vfs", read_count, G_STRUCT_OFFSET(GpuSpec, driver_max_vfs) },
+        { "enables-at-most", read_count, G_STRUCT_OFFSET(GpuSpec, enables_at_most) },
         { "framework", read_framework },
         { "types", read_types },
         { "strict-errnos", read_bool, G_STRUCT_OFFSET(GpuSpec, strict_errnos) },

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,6 +24,7 @@ GpuSpec *gpu_spec_new(void) {
         gpu->numa_node = -1;
         gpu->class = 0x030200;
         gpu->vf_stride = 1;
+        gpu->driver_max_vfs = gpu->enables_at_most = UINT_MAX;
         gpu->types = g_ptr_array_new_with_free_func((GDestroyNotify) type_spec_free);
         return gpu;
 }

@@ -42,6 +42,8 @@ typedef struct GpuSpec {
         unsigned vf_offset, vf_stride;
         uint16_t vf_device;
         bool vfs_on; /* already at boot */
+        unsigned driver_max_vfs;   /* what its driver lowers sriov_totalvfs to, while bound */
+        unsigned enables_at_most;  /* how many VFs its driver makes, however many are asked for */
 
         Framework framework;
         GPtrArray *types; /* of TypeSpec, in the driver's order */

@@ -34,6 +34,7 @@ static const char help[] =
         "  log [clear|counts]             every write with its result, and the kernel's own lines\n"
         "  dump [PATH]                    the whole tree as text\n"
         "  settle                         waits until nothing goes on in the background\n"
+        "  busy                           how many reads, writes and works are under way\n"
         "The daemon\n"
         "  daemon start|stop|kill|status|pid\n"
         "\n"

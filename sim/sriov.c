@@ -91,6 +91,14 @@ static bool parse_u16(const char *text, unsigned *ret) {
         return true;
 }
 
+/* The hardware's number, or less if the card's own driver says so. */
+static unsigned total_vfs(const PciDevice *pf) {
+        const Driver *driver = pf->device.driver;
+        bool own = driver && g_strcmp0(driver->name, pf->spec->home_driver) == 0;
+
+        return own ? MIN(pf->spec->total_vfs, pf->spec->driver_max_vfs) : pf->spec->total_vfs;
+}
+
 static int configure(PciDevice *pf, unsigned n) {
         Device *device = &pf->device;
         int r;
@@ -130,7 +138,7 @@ static int numvfs_store(void *owner, const Attr *attr, const char *text, size_t 
 
         if (!parse_u16(text, &n))
                 return -EINVAL;
-        if (n > pf->spec->total_vfs)
+        if (n > total_vfs(pf))
                 return -ERANGE;
 
         device_lock(&pf->device);
@@ -150,7 +158,7 @@ static int numvfs_show(void *owner, const Attr *attr, GString *out) {
 }
 
 static int totalvfs_show(void *owner, const Attr *attr, GString *out) {
-        g_string_append_printf(out, "%u\n", ((PciDevice *) owner)->spec->total_vfs);
+        g_string_append_printf(out, "%u\n", total_vfs(owner));
         return 0;
 }
 
