@@ -36,6 +36,7 @@ void boot_plug(Kernel *kernel, GpuSpec *gpu) {
 
 void boot(Kernel *kernel, HostSpec *host) {
         kernel->booting = true;
+        kernel->vgpud_ran = false;
         kernel->iommu_groups = g_hash_table_new(NULL, NULL);
         kernel->vfio_groups = g_hash_table_new(NULL, NULL);
         kernel->holds = g_ptr_array_new();

@@ -89,6 +89,8 @@ int device_bind(Device *device, Driver *driver) {
         node_add_link(driver->dir, device->name, device->dir);
 
         r = rules_apply(device->kernel, RULE_WRITE, operation, NULL);
+        if (r == RULE_IGNORE)
+                r = -ENODEV; /* the driver takes no notice of it */
         if (r >= 0 && driver->probe)
                 r = driver->probe(driver, device);
         if (r < 0) {

@@ -39,6 +39,13 @@ static fuse_ino_t ino_of(Kernel *kernel, Node *node) {
         return node == kernel->tree->root ? FUSE_ROOT_ID : (fuse_ino_t) node;
 }
 
+/* sysfs claims a page for everything; the page cache must know where such a file ends. */
+static off_t cached_size(Node *node) {
+        g_autoptr(GString) text = g_string_new(NULL);
+
+        return node->removed || node->attr->show(node->owner, node->attr, text) < 0 ? 0 : (off_t) text->len;
+}
+
 static struct stat stat_of(Node *node) {
         struct stat st = { .st_ino = node->ino, .st_nlink = 1 };
 
@@ -53,7 +60,7 @@ static struct stat stat_of(Node *node) {
                 break;
         case NODE_FILE:
                 st.st_mode = S_IFREG | node->attr->mode;
-                st.st_size = SYSFS_SIZE;
+                st.st_size = node->attr->cached ? cached_size(node) : SYSFS_SIZE;
                 break;
         }
 
@@ -220,6 +227,13 @@ static bool may_open(Node *node, int flags) {
         return access == O_WRONLY || (node->attr->mode & 0444);
 }
 
+/* What never changes may stay in the page cache, unless a rule wants a say in it. */
+static bool may_cache(Kernel *kernel, Node *node) {
+        g_autofree char *path = node->attr->cached ? node_path(node) : NULL;
+
+        return path && !rules_concern(kernel->rules, path);
+}
+
 static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *info) {
         Kernel *kernel = kernel_of(req);
         Handle *handle = NULL;
@@ -237,8 +251,8 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *info)
                 handle = g_new0(Handle, 1);
                 handle->node = node_ref(node);
                 info->fh = (uintptr_t) handle;
-                info->direct_io = !node->attr->cached;
-                info->keep_cache = node->attr->cached;
+                info->direct_io = !may_cache(kernel, node);
+                info->keep_cache = !info->direct_io;
                 info->noflush = !node->attr->flush;
         }
         kernel_unlock(kernel);
@@ -369,6 +383,8 @@ static void op_init(void *userdata, struct fuse_conn_info *connection) {
         /* An open with O_TRUNC shall not shrink the file to nothing in the kernel's eyes. */
         connection->want &= ~(unsigned) FUSE_CAP_ATOMIC_O_TRUNC;
         connection->want &= ~(unsigned) FUSE_CAP_READDIRPLUS;
+        /* We say ourselves what is stale. */
+        connection->want &= ~(unsigned) FUSE_CAP_AUTO_INVAL_DATA;
 }
 
 static const struct fuse_lowlevel_ops operations = {

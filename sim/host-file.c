@@ -445,6 +445,9 @@ static bool check_gpu(Place *at, GpuSpec *gpu) {
         if (gpu->total_vfs > 0 && last.bus != gpu->address.bus)
                 return refuse(at, "the last VF would be on bus %02x: one bus must do", last.bus);
 
+        if (gpu->driver && !gpu->home_driver)
+                return refuse(at, "bound-to needs driver: the one that knows the card");
+
         if (!gpu->vf_device)
                 gpu->vf_device = gpu->device;
         if (!gpu->driver)

@@ -99,7 +99,7 @@ bool host_spec_merge(HostSpec *host, HostSpec *other, GError **error) {
 }
 
 /* G cards of V VFs and T mdev types: for measuring how things grow. Types as on an A2, all of one size so that any
- * mixture fits, and nothing but the number of VFs limits them. */
+ * mixture fits; only the number of VFs and the driver's own limit of 32 stand against them. */
 static GpuSpec *scale_gpu(unsigned index, unsigned vfs, unsigned types) {
         GpuSpec *gpu = gpu_spec_new();
 

@@ -60,6 +60,7 @@ static bool open_signals(Init *init) {
         sigaddset(&set, SIGTERM);
         sigaddset(&set, SIGINT);
         sigaddset(&set, SIGHUP);
+        sigaddset(&set, SIGQUIT);
         sigprocmask(SIG_BLOCK, &set, NULL); /* all threads inherit it */
         signal(SIGPIPE, SIG_IGN);
         init->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -113,6 +114,7 @@ static void reap(Init *init) {
                 } else if (pid == init->daemon) {
                         init->daemon = 0;
                         init->daemon_status = status;
+                        g_clear_pointer(&init->daemon_says, g_free);
                 } else if (hold) {
                         hold_end(init->kernel, hold);
                 }
@@ -214,7 +216,7 @@ static void *stop_daemon(void *data) {
 int init_run(Options *options) {
         Init *init = g_new0(Init, 1);
         g_autoptr(GError) error = NULL;
-        int code = 1;
+        int code = EXIT_NO_HOST;
 
         init->options = options;
         init->host = host_spec_new(options->host->name);
@@ -224,7 +226,7 @@ int init_run(Options *options) {
         init->kernel = make_kernel(init);
         if (!open_signals(init) || !set_up(init, &error)) {
                 fprintf(stderr, "carved-sim: %s\n", error ? error->message : g_strerror(errno));
-                return 1;
+                return EXIT_NO_HOST;
         }
 
         kernel_lock(init->kernel);

@@ -6,6 +6,9 @@
 
 /* The first process of the simulated host: it is the kernel, and it starts and reaps everything else. */
 
+/* What carved-sim exits with when there is no host to run the command on. */
+#define EXIT_NO_HOST 125
+
 typedef struct Options {
         HostSpec *host;    /* as its file has it */
         char *data_dir;    /* hosts/, boards/, sriov-manage */

@@ -41,6 +41,7 @@ typedef struct Kernel {
         Pace pace;
         bool booting;  /* no time passes, nobody is told: the host is being built */
         bool iommu;
+        bool vgpud_ran; /* nvidia-vgpud, on hosts where it had not at boot */
         bool vfio_cdev; /* 6.6 and later: /dev/vfio/devices/vfioN beside the groups */
         bool rebooting; /* nothing sleeps any more: whoever is inside finishes and leaves */
         unsigned inside; /* reads, writes and background work under way */

@@ -17,7 +17,6 @@
 #include "sandbox.h"
 
 #define EXIT_USAGE 2
-#define EXIT_NO_HOST 125
 
 static const char help[] =
         "carved-sim [OPTION…] [-- COMMAND…]   a simulated GPU host, with carved on it\n"
@@ -40,6 +39,15 @@ static const char help[] =
 static int refuse(const char *why) {
         fprintf(stderr, "carved-sim: %s\n", why);
         return EXIT_USAGE;
+}
+
+static void options_clear(Options *options) {
+        host_spec_free(options->host);
+        g_free(options->data_dir);
+        g_free(options->policy);
+        g_free(options->daemon);
+        g_free(options->simctl);
+        g_free(options->state_dir);
 }
 
 /* From the build directory everything is beside the program; installed, it is where it belongs. */
@@ -134,10 +142,10 @@ static int parse(int argc, char *argv[], Options *options, GPtrArray *hosts, boo
 }
 
 static bool hidden(const char *path) {
-        static const char *const ours[] = { "/run/", "/dev/", "/proc/", "/sys/" };
+        static const char *const ours[] = { "/run", "/dev", "/proc", "/sys" };
 
         for (size_t i = 0; i < G_N_ELEMENTS(ours); i++)
-                if (g_str_has_prefix(path, ours[i]))
+                if (g_str_has_prefix(path, ours[i]) && strchr("/", path[strlen(ours[i])]))
                         return true;
         return false;
 }
@@ -213,7 +221,7 @@ static int launch(Options *options) {
 int main(int argc, char *argv[]) {
         g_autoptr(GPtrArray) hosts = g_ptr_array_new();
         g_autoptr(GError) error = NULL;
-        Options options = {};
+        _cleanup_(options_clear) Options options = {};
         bool list = false;
         int r;
 

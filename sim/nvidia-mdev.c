@@ -79,7 +79,11 @@ static void mdev_gone(Mdev *mdev) {
 static int mdev_may_remove(Mdev *mdev) {
         PciDevice *on = pci_device(mdev->parent->device);
 
-        return on->spec->remove_refuses && mdev->users > 0 ? -EPERM : 0;
+        if (!on->spec->remove_refuses)
+                return 0;
+        if (mdev->users > 0)
+                return -EPERM;
+        return nvidia_wait_plugin(on->device.kernel, ((Vgpu *) mdev->data)->plugin_until);
 }
 
 static const MdevOps ops = {

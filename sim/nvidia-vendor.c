@@ -9,8 +9,6 @@
 
 /* vGPUs as VFs with a type: NVIDIA's vendor-specific VFIO framework. No uevent tells of a type that was set. */
 
-#define PLUGIN_WAIT_USEC (5 * G_USEC_PER_SEC)
-
 static Nvidia *nvidia_of(void *owner) {
         return ((PciDevice *) owner)->nvidia;
 }
@@ -105,22 +103,19 @@ static int set_type(PciDevice *vf, unsigned id) {
 }
 
 static int clear_type(PciDevice *vf) {
-        int64_t end = g_get_monotonic_time() + PLUGIN_WAIT_USEC;
         Vgpu *vgpu = vgpu_of(vf);
+        int r;
 
         if (!vgpu)
                 return vf->spec->strict_errnos ? 0 : -EPERM;
         if (vf->users > 0)
                 return vf->spec->strict_errnos ? -EBUSY : -EPERM;
 
-        /* The VM has ended, its plugin process is still about: wait for it a while. */
-        while (vgpu->plugin_until > g_get_monotonic_time()) {
-                if (g_get_monotonic_time() >= end)
-                        return -EBUSY;
-                kernel_wait_until(vf->device.kernel, MIN(end, vgpu->plugin_until));
-                if (vgpu_of(vf) != vgpu)
-                        return -EIO; /* somebody else was faster */
-        }
+        r = nvidia_wait_plugin(vf->device.kernel, vgpu->plugin_until);
+        if (r < 0)
+                return r;
+        if (vgpu_of(vf) != vgpu)
+                return -EIO; /* somebody else was faster */
 
         nvidia_vgpu_free(vgpu);
         return 0;

@@ -10,6 +10,8 @@
 /* Longest plugin parameters. The real limit is not known; this is what others assume. */
 #define PARAMS_MAX 1024
 
+#define PLUGIN_WAIT_USEC (5 * G_USEC_PER_SEC)
+
 const TypeSpec *nvidia_type(const GpuSpec *spec, unsigned id) {
         for (unsigned i = 0; i < spec->types->len; i++) {
                 const TypeSpec *type = spec->types->pdata[i];
@@ -73,6 +75,18 @@ void nvidia_vgpu_free(Vgpu *vgpu) {
         g_ptr_array_remove(vgpu->nvidia->vgpus, vgpu);
         g_free(vgpu->params);
         g_free(vgpu);
+}
+
+int nvidia_wait_plugin(Kernel *kernel, int64_t until) {
+        int64_t end = g_get_monotonic_time() + PLUGIN_WAIT_USEC;
+
+        while (until > g_get_monotonic_time()) {
+                if (g_get_monotonic_time() >= end)
+                        return -EBUSY;
+                kernel_wait_until(kernel, MIN(end, until));
+        }
+
+        return 0;
 }
 
 /* One write replaces all; a single space clears; the text itself is looked at only when a VM starts. */

@@ -24,15 +24,24 @@ unsigned nvidia_usage(const Nvidia *nvidia) {
         return usage;
 }
 
-/* Shows the card's types on one function, as its framework does. A VF that somebody unbound by hand once is left
- * alone: the driver has lost it until its VFs are made anew. */
-static void publish(Nvidia *nvidia, PciDevice *on) {
-        if (on->device.gone || on->mdev || (on->physfn && on->nvidia) || on->spec->no_vgpud || on->lost)
-                return;
+/* Whether types are still to come here. Not on a VF that somebody unbound by hand once: the driver has lost it until
+ * the VFs are made anew. */
+static bool lacks_types(const PciDevice *on) {
+        const GpuSpec *spec = on->spec;
 
+        if (on->device.gone || on->lost || on->mdev || (on->physfn && on->nvidia))
+                return false;
+        if (spec->no_vgpu_driver || (on->physfn && !on->iommu_group))
+                return false;
+        return spec->framework != FRAMEWORK_NONE && (!spec->no_vgpud || on->device.kernel->vgpud_ran);
+}
+
+/* Shows the card's types on one function, as its framework does. A VF that has no driver by then is registered as
+ * an mdev parent all the same, under its bus's name (`pci-713`): probe_vf() puts that right when the driver comes. */
+static void publish(Nvidia *nvidia, PciDevice *on) {
         if (on->spec->framework == FRAMEWORK_MDEV)
                 nvidia_mdev_publish(nvidia, on);
-        else if (on->spec->framework == FRAMEWORK_VENDOR_VFIO && on->device.driver == nvidia->pf->device.driver)
+        else if (on->device.driver == nvidia->pf->device.driver)
                 nvidia_vendor_publish(nvidia, on);
 }
 
@@ -47,27 +56,57 @@ static bool still_there(Kernel *kernel, Nvidia *nvidia, uint64_t boot) {
         return kernel->boot == boot && nvidia->pf->nvidia == nvidia && !nvidia->leaving;
 }
 
-/* Types come some time after the driver, function by function. A VF that has no driver by then is registered all the
- * same, under its bus's name (`pci-713`): nvidia_vf_probe() puts that right when the driver arrives. */
-static void publish_work(Kernel *kernel, void *data) {
-        Nvidia *nvidia = data;
+typedef struct TypesWork {
+        Nvidia *nvidia;
+        PciDevice *on; /* NULL: the whole card */
+} TypesWork;
+
+/* One function's turn; its rule may make it wait or fail. */
+static void types_of(Kernel *kernel, Nvidia *nvidia, PciDevice *on) {
+        g_autofree char *operation = g_strdup_printf("/driver/nvidia/types/%s", on->device.name);
+        uint64_t boot = kernel->boot;
+
+        if (on->publishing || !lacks_types(on))
+                return;
+
+        on->publishing = true;
+        if (rules_apply(kernel, RULE_WRITE, operation, NULL) == 0 && still_there(kernel, nvidia, boot) && lacks_types(on))
+                publish(nvidia, on);
+        on->publishing = false;
+}
+
+/* Types come some time after the driver, function by function. */
+static void types_work(Kernel *kernel, void *data) {
+        g_autofree TypesWork *work = data;
+        Nvidia *nvidia = work->nvidia;
         PciDevice *pf = nvidia->pf;
         uint64_t boot = kernel->boot;
 
         kernel_sleep(kernel, kernel->pace.types);
-        for (unsigned i = 0; i < G_N_ELEMENTS(pf->vfs) && still_there(kernel, nvidia, boot); i++) {
-                PciDevice *on = pf->spec->total_vfs == 0 ? pf : pf->vfs[i];
-                g_autofree char *operation = on ? g_strdup_printf("/driver/nvidia/types/%s", on->device.name) : NULL;
+        if (work->on) {
+                if (still_there(kernel, nvidia, boot))
+                        types_of(kernel, nvidia, work->on);
+        } else if (pf->spec->total_vfs == 0) {
+                if (still_there(kernel, nvidia, boot))
+                        types_of(kernel, nvidia, pf);
+        } else {
+                for (unsigned i = 0; i < pf->num_vfs && still_there(kernel, nvidia, boot); i++) {
+                        PciDevice *vf = object_ref(pf->vfs[i]);
 
-                if (!on)
-                        break;
-                if (rules_apply(kernel, RULE_WRITE, operation, NULL) == 0 && still_there(kernel, nvidia, boot) &&
-                    (on == pf || pf->vfs[i] == on))
-                        publish(nvidia, on);
-                if (on == pf)
-                        break;
+                        types_of(kernel, nvidia, vf);
+                        object_unref(vf);
+                }
         }
+
+        object_unref(work->on);
         object_unref(nvidia);
+}
+
+static void start_types(Nvidia *nvidia, PciDevice *on) {
+        TypesWork *work = g_new(TypesWork, 1);
+
+        *work = (TypesWork){ object_ref(nvidia), object_ref(on) };
+        kernel_run(nvidia->pf->device.kernel, types_work, work);
 }
 
 /* The VFs' probe was put off while the PF had no driver: now their turn has come. */
@@ -104,7 +143,7 @@ static int probe_pf(PciDevice *pf) {
         nvidia_proc_add(nvidia);
 
         kernel_run(kernel, bind_vfs_work, object_ref(nvidia));
-        kernel_run(kernel, publish_work, object_ref(nvidia));
+        start_types(nvidia, NULL);
         return 0;
 }
 
@@ -127,7 +166,7 @@ static int probe_vf(PciDevice *vf) {
         /* Types that were registered too early carry the wrong name. */
         if (vf->mdev)
                 nvidia_mdev_withdraw(vf);
-        kernel_run(kernel, publish_work, object_ref(nvidia));
+        start_types(nvidia, vf);
         return 0;
 }
 
@@ -243,12 +282,14 @@ int nvidia_reload(Kernel *kernel, unsigned away_ms) {
 }
 
 void nvidia_vgpud(Kernel *kernel) {
-        g_autoptr(GPtrArray) list = cards(kernel, bus_find_driver(kernel->pci, "nvidia"));
+        Driver *driver = bus_find_driver(kernel->pci, "nvidia");
+        g_autoptr(GPtrArray) list = NULL;
 
-        for (unsigned i = 0; i < list->len; i++) {
-                PciDevice *pf = list->pdata[i];
+        kernel->vgpud_ran = true;
+        if (!driver)
+                return;
 
-                pf->spec->no_vgpud = false;
-                kernel_run(kernel, publish_work, object_ref(pf->nvidia));
-        }
+        list = cards(kernel, driver);
+        for (unsigned i = 0; i < list->len; i++)
+                start_types(((PciDevice *) list->pdata[i])->nvidia, NULL);
 }

@@ -56,6 +56,8 @@ Vgpu *nvidia_vgpu_new(Nvidia *nvidia, PciDevice *on, const TypeSpec *type); /* t
 void nvidia_vgpu_free(Vgpu *vgpu);
 Vgpu *nvidia_vgpu_on(Nvidia *nvidia, const PciDevice *on);
 bool nvidia_vgpu_in_use(const Vgpu *vgpu);
+/* The VM has ended, its plugin process may still be about: waits a while for it, then -EBUSY. */
+int nvidia_wait_plugin(Kernel *kernel, int64_t until);
 const TypeSpec *nvidia_type(const GpuSpec *spec, unsigned id);
 int nvidia_params_store(Vgpu *vgpu, const char *text, size_t len);
 void nvidia_params_show(const Vgpu *vgpu, GString *out);

@@ -25,6 +25,7 @@ struct PciDevice {
         struct Nvidia *nvidia;   /* while the nvidia driver has it: state of the GPU (a VF: its PF's) */
         struct MdevParent *mdev; /* while it is an mdev parent */
         unsigned users;          /* who has it open: VFIO users of a VF, clients of a GPU */
+        bool publishing;         /* its vGPU types are on their way */
         bool lost;               /* a VF its vendor driver was taken from by hand: useless until made anew */
 
         /* A PF. */

@@ -215,6 +215,14 @@ static bool rule_strikes(Rule *rule, RuleOp op, const char *path) {
         return rule->matched >= rule->nth && rule->matched - rule->nth < rule->times;
 }
 
+bool rules_concern(Rules *rules, const char *path) {
+        for (unsigned i = 0; i < rules->list->len; i++)
+                if (fnmatch(((Rule *) rules->list->pdata[i])->pattern, path, 0) == 0)
+                        return true;
+
+        return false;
+}
+
 int rules_apply(Kernel *kernel, RuleOp op, const char *path, GString *out) {
         unsigned ms = 0;
         int result = 0;

@@ -5,9 +5,9 @@
 
 /* Faults and delays on demand: "the second write to this file fails with EIO", "that read takes a minute".
  *
- *   fail  PATTERN ERRNO|ignore   [op=read|write] [nth=N] [times=N|always]
- *   delay PATTERN TIME           [op=read|write] [nth=N] [times=N|always]
- *   text  PATTERN "TEXT"         [nth=N] [times=N|always]
+ *   fail  PATTERN ERRNO|ignore   [op=read|write] [nth=N] [times=N | always]
+ *   delay PATTERN TIME           [op=read|write] [nth=N] [times=N | always]
+ *   text  PATTERN "TEXT"         [nth=N] [times=N | always]
  *
  * PATTERN is a shell glob over the whole path. What a driver does by itself has a path too:
  * /driver/NAME/probe/ADDRESS and /driver/nvidia/types/ADDRESS. Rules outlive a reboot of the host. */
@@ -54,6 +54,9 @@ unsigned rules_add(Rules *rules, Rule *rule); /* takes it; returns its number */
 bool rules_remove(Rules *rules, unsigned id);
 void rules_clear(Rules *rules);
 void rules_print(Rules *rules, GString *out);
+
+/* Whether any rule is about this file, now or later. */
+bool rules_concern(Rules *rules, const char *path);
 
 /* What the rules want of this operation: 0 nothing, -errno, or RULE_IGNORE. Sleeps, lock given up, where they say so.
  * A `text` rule leaves its text in @out, if given, and RULE_IGNORE. */
