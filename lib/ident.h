@@ -22,7 +22,8 @@ typedef struct CarvedPciAddress {
 bool carved_pci_address_parse(const char *text, CarvedPciAddress *ret);
 
 /* The spelling sysfs uses. Returns @buf. */
-const char *carved_pci_address_format(const CarvedPciAddress *address, char buf[static CARVED_PCI_ADDRESS_MAX]);
+const char *carved_pci_address_format(const CarvedPciAddress *address,
+                                      char buf[static CARVED_PCI_ADDRESS_MAX]);
 
 /* Order of domain, bus, device, function; as strcmp(). */
 int carved_pci_address_compare(const CarvedPciAddress *a, const CarvedPciAddress *b);

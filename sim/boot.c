@@ -9,8 +9,10 @@
 #include "uevent.h"
 
 static void base_dirs(Kernel *kernel) {
-        static const char *const dirs[] = { "block", "bus", "class", "dev/block", "dev/char", "devices/system", "firmware",
-                                            "fs/cgroup", "kernel", "module", "power" };
+        static const char *const dirs[] = { "block",     "bus",       "class",
+                                            "dev/block", "dev/char",  "devices/system",
+                                            "firmware",  "fs/cgroup", "kernel",
+                                            "module",    "power" };
 
         for (size_t i = 0; i < G_N_ELEMENTS(dirs); i++)
                 node_make_path(kernel->sys, dirs[i]);

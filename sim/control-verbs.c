@@ -87,7 +87,8 @@ static int verb_release(Init *init, const char *const *args, GString *out) {
         Hold *hold = hold_find(init->kernel, args[0]);
         unsigned linger = 0;
 
-        if (args[1] && (!g_str_has_prefix(args[1], "linger=") || !rule_parse_time(args[1] + strlen("linger="), &linger))) {
+        if (args[1] && (!g_str_has_prefix(args[1], "linger=") ||
+                        !rule_parse_time(args[1] + strlen("linger="), &linger))) {
                 g_string_append_printf(out, "'%s' is not linger=TIME\n", args[1]);
                 return 2;
         }
@@ -133,7 +134,8 @@ static int verb_plug(Init *init, const char *const *args, GString *out) {
         if (args[1])
                 spec = board_load(options->data_dir, args[1], &error);
         if (!spec) {
-                g_string_append_printf(out, "%s\n", error ? error->message : "The host has no card there; name a board");
+                g_string_append_printf(out, "%s\n",
+                                       error ? error->message : "The host has no card there; name a board");
                 return 1;
         }
 
@@ -147,7 +149,8 @@ static int verb_reload_driver(Init *init, const char *const *args, GString *out)
         unsigned away = 0;
         int r;
 
-        if (args[0] && (!g_str_has_prefix(args[0], "away=") || !rule_parse_time(args[0] + strlen("away="), &away))) {
+        if (args[0] &&
+            (!g_str_has_prefix(args[0], "away=") || !rule_parse_time(args[0] + strlen("away="), &away))) {
                 g_string_append_printf(out, "'%s' is not away=TIME\n", args[0]);
                 return 2;
         }
@@ -217,8 +220,10 @@ static int verb_log(Init *init, const char *const *args, GString *out) {
         if (g_str_equal(args[0], "counts")) {
                 TraceCounts *c = trace_counts(init->kernel->trace);
 
-                g_string_append_printf(out, "opens=%" G_GUINT64_FORMAT " reads=%" G_GUINT64_FORMAT " writes=%" G_GUINT64_FORMAT
-                                            " lookups=%" G_GUINT64_FORMAT "\n", c->opens, c->reads, c->writes, c->lookups);
+                g_string_append_printf(out,
+                                       "opens=%" G_GUINT64_FORMAT " reads=%" G_GUINT64_FORMAT
+                                       " writes=%" G_GUINT64_FORMAT " lookups=%" G_GUINT64_FORMAT "\n",
+                                       c->opens, c->reads, c->writes, c->lookups);
                 return 0;
         }
 
@@ -250,7 +255,10 @@ static int verb_busy(Init *init, const char *const *args, GString *out) {
 
 static int daemon_verb(Init *init, const char *what, GString *out) {
         if (g_str_equal(what, "status")) {
-                g_string_append_printf(out, "%s%s%s\n", init->daemon <= 0 ? "stopped" : init->daemon_ready ? "ready" : "starting",
+                g_string_append_printf(out, "%s%s%s\n",
+                                       init->daemon <= 0    ? "stopped"
+                                       : init->daemon_ready ? "ready"
+                                                            : "starting",
                                        init->daemon_says ? ": " : "", init->daemon_says ?: "");
                 return init->daemon > 0 ? 0 : 1;
         }
@@ -329,7 +337,8 @@ int control_verb(Init *init, const char *const *words, GString *out) {
                 if (!g_str_equal(verb->name, words[0]))
                         continue;
                 if (n < verb->min || n > verb->max) {
-                        g_string_append_printf(out, "'%s' takes %u to %u arguments\n", verb->name, verb->min, verb->max);
+                        g_string_append_printf(out, "'%s' takes %u to %u arguments\n", verb->name, verb->min,
+                                               verb->max);
                         return 2;
                 }
                 if (verb->living && init->options->frozen) {

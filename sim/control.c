@@ -10,11 +10,11 @@
 #include "control-verbs.h"
 #include "sandbox.h"
 
-/* The socket of carved-simctl. A request is its arguments, each with a NUL behind it, until the end of the stream;
- * the answer one byte of exit code, then text. Each runs in a thread of its own: some wait long. */
+/* The socket of carved-simctl. A request is its arguments, each with a NUL behind it, until the end of the
+ * stream; the answer one byte of exit code, then text. Each runs in a thread of its own: some wait long. */
 
 #define REQUEST_MAX (256U << 10)
-#define BACKLOG 64
+#define BACKLOG     64
 
 typedef struct Request {
         Init *init;
@@ -25,9 +25,11 @@ bool control_open(Init *init, GError **error) {
         struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = SIM_CONTROL };
 
         init->control_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (init->control_fd < 0 || bind(init->control_fd, (struct sockaddr *) &address, sizeof address) < 0 ||
+        if (init->control_fd < 0 ||
+            bind(init->control_fd, (struct sockaddr *) &address, sizeof address) < 0 ||
             chmod(SIM_CONTROL, 0600) < 0 || listen(init->control_fd, BACKLOG) < 0) {
-                g_set_error(error, SIM_ERROR, 0, "Failed to listen on '%s': %s", SIM_CONTROL, g_strerror(errno));
+                g_set_error(error, SIM_ERROR, 0, "Failed to listen on '%s': %s", SIM_CONTROL,
+                            g_strerror(errno));
                 return false;
         }
 

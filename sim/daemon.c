@@ -15,7 +15,7 @@
 #include "sandbox.h"
 
 #define NOTIFY_SOCKET SIM_DIR "/notify"
-#define DAEMON_LOG SIM_DIR "/carved.log"
+#define DAEMON_LOG    SIM_DIR "/carved.log"
 
 /* As in carved.service: longer than its own ten seconds. */
 #define STOP_USEC (15 * G_USEC_PER_SEC)
@@ -25,7 +25,8 @@ bool daemon_open_notify(Init *init, GError **error) {
 
         init->notify_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (init->notify_fd < 0 || bind(init->notify_fd, (struct sockaddr *) &address, sizeof address) < 0) {
-                g_set_error(error, SIM_ERROR, 0, "Failed to listen on '%s': %s", NOTIFY_SOCKET, g_strerror(errno));
+                g_set_error(error, SIM_ERROR, 0, "Failed to listen on '%s': %s", NOTIFY_SOCKET,
+                            g_strerror(errno));
                 return false;
         }
 

@@ -10,8 +10,8 @@
 #include "process.h"
 #include "sandbox.h"
 
-#define BUS_CONFIG SIM_DIR "/bus.conf"
-#define BUS_ADDRESS "unix:path=/run/dbus/system_bus_socket"
+#define BUS_CONFIG   SIM_DIR "/bus.conf"
+#define BUS_ADDRESS  "unix:path=/run/dbus/system_bus_socket"
 #define BUS_START_MS 30000
 
 /* The system bus as Debian's default policy has it, and ours on top. */
@@ -38,15 +38,18 @@ static const char config[] =
         "send_member=\"UpdateActivationEnvironment\"/>\n"
         "  </policy>\n"
         "  <policy user=\"root\">\n"
-        "    <allow send_destination=\"org.freedesktop.DBus\" send_interface=\"org.freedesktop.DBus.Monitoring\"/>\n"
+        "    <allow send_destination=\"org.freedesktop.DBus\" "
+        "send_interface=\"org.freedesktop.DBus.Monitoring\"/>\n"
         "  </policy>\n"
         "  <includedir>/usr/share/dbus-1/system.d</includedir>\n"
         "  <include>%s</include>\n"
         "</busconfig>\n";
 
 bool dbus_start(Init *init, GError **error) {
-        static const char *const argv[] = { "dbus-daemon", "--config-file=" BUS_CONFIG, "--nofork", "--nopidfile",
-                                            "--nosyslog", "--print-address=3", NULL };
+        static const char *const argv[] = { "dbus-daemon", "--config-file=" BUS_CONFIG,
+                                            "--nofork",    "--nopidfile",
+                                            "--nosyslog",  "--print-address=3",
+                                            NULL };
         g_autofree char *policy = g_markup_escape_text(init->options->policy, -1);
         g_autofree char *text = g_strdup_printf(config, policy);
         _cleanup_close_ int ready = -1, log = -1;
@@ -66,7 +69,8 @@ bool dbus_start(Init *init, GError **error) {
         init->bus = process_spawn(&(Process){ argv, NULL, log, pipe_fds[1] });
         close(pipe_fds[1]);
         if (init->bus < 0) {
-                g_set_error(error, SIM_ERROR, 0, "Failed to start dbus-daemon: %s", g_strerror((int) -init->bus));
+                g_set_error(error, SIM_ERROR, 0, "Failed to start dbus-daemon: %s",
+                            g_strerror((int) -init->bus));
                 return false;
         }
 
@@ -76,7 +80,8 @@ bool dbus_start(Init *init, GError **error) {
                 g_autofree char *said = NULL;
 
                 g_file_get_contents(SIM_DIR "/bus.log", &said, NULL, NULL);
-                g_set_error(error, SIM_ERROR, 0, "The message bus did not start: %s", said ?: "no word of it");
+                g_set_error(error, SIM_ERROR, 0, "The message bus did not start: %s",
+                            said ?: "no word of it");
                 return false;
         }
 

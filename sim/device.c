@@ -7,8 +7,8 @@
 #include "rules.h"
 #include "uevent.h"
 
-void device_init(Device *device, Kernel *kernel, Device *parent, Bus *bus, const char *subsystem, const char *name,
-                 void (*finalize)(void *device)) {
+void device_init(Device *device, Kernel *kernel, Device *parent, Bus *bus, const char *subsystem,
+                 const char *name, void (*finalize)(void *device)) {
         object_init(device, finalize);
         device->kernel = kernel;
         device->parent = object_ref(parent);
@@ -197,7 +197,8 @@ static int uevent_show(void *owner, const Attr *attr, GString *out) {
 }
 
 static int uevent_store(void *owner, const Attr *attr, const char *text, size_t len) {
-        static const char *const actions[] = { "add", "remove", "change", "move", "online", "offline", "bind", "unbind" };
+        static const char *const actions[] = { "add",    "remove",  "change", "move",
+                                               "online", "offline", "bind",   "unbind" };
         static const char *const synthetic[] = { "SYNTH_UUID=0", NULL };
         g_autofree char *action = g_strndup(text, strcspn(text, " \n"));
 

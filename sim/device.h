@@ -21,7 +21,7 @@ struct Device {
         char *driver_override;
         unsigned lock_depth; /* the device lock: held over sleeps, with its owner below */
         void *lock_owner;
-        bool gone;           /* unregistered; a writer may still be inside */
+        bool gone;            /* unregistered; a writer may still be inside */
         uint64_t initialized; /* when udev saw it first */
 
         /* More environment for its uevents, "KEY=value" strings. */
@@ -60,8 +60,8 @@ void driver_register(Bus *bus, Driver *driver);
 void driver_unregister(Driver *driver); /* its devices must have been released */
 
 /* Fills what all devices have; @device is zeroed, its name and kind-specific parts set by the caller. */
-void device_init(Device *device, Kernel *kernel, Device *parent, Bus *bus, const char *subsystem, const char *name,
-                 void (*finalize)(void *device));
+void device_init(Device *device, Kernel *kernel, Device *parent, Bus *bus, const char *subsystem,
+                 const char *name, void (*finalize)(void *device));
 void device_finalize(void *device);
 
 /* In two halves, so that attributes are there before anybody hears of it. */

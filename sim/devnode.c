@@ -10,8 +10,8 @@
 #include "cleanup.h"
 #include "vfio.h"
 
-/* A terminal's far end, bound over an empty file where the node shall be. Nodes of other kinds can't be made by an
- * ordinary user, and a terminal's does not open outside of its own file system. */
+/* A terminal's far end, bound over an empty file where the node shall be. Nodes of other kinds can't be made
+ * by an ordinary user, and a terminal's does not open outside of its own file system. */
 static bool make_node(DevNode *node, const char *path) {
         _cleanup_close_ int master = -1, file = -1;
         struct stat st;

@@ -75,15 +75,22 @@ static void add(Kernel *kernel, Driver template) {
 
 void drivers_init(Kernel *kernel) {
         add(kernel, (Driver){ .name = "pcieport", .match = pcieport_match });
-        add(kernel, (Driver){ .name = "pci-pf-stub", .match = match_override, .sriov_configure = configure_simple });
-        add(kernel, (Driver){ .name = "vfio-pci", .match = match_override, .probe = vfio_pci_probe,
-                              .remove = vfio_pci_remove, .vfio = true });
+        add(kernel,
+            (Driver){ .name = "pci-pf-stub", .match = match_override, .sriov_configure = configure_simple });
+        add(kernel, (Driver){ .name = "vfio-pci",
+                              .match = match_override,
+                              .probe = vfio_pci_probe,
+                              .remove = vfio_pci_remove,
+                              .vfio = true });
 }
 
 void plain_driver_init(Kernel *kernel, const char *name) {
         if (bus_find_driver(kernel->pci, name))
                 return;
 
-        add(kernel, (Driver){ .name = g_intern_string(name), .match = plain_match, .probe = plain_probe,
-                              .remove = plain_remove, .sriov_configure = configure_simple });
+        add(kernel, (Driver){ .name = g_intern_string(name),
+                              .match = plain_match,
+                              .probe = plain_probe,
+                              .remove = plain_remove,
+                              .sriov_configure = configure_simple });
 }

@@ -3,5 +3,6 @@
 
 #include "tree.h"
 
-/* The whole tree as text, a line each: what a test compares before and after. Never waits, reads no binary file. */
+/* The whole tree as text, a line each: what a test compares before and after. Never waits, reads no binary
+ * file. */
 void dump_tree(Node *node, GString *out);

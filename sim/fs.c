@@ -12,7 +12,7 @@
 #include "trace.h"
 
 /* One write sleeps, the next wants a thread of its own; libfuse's default would be ten in all. */
-#define THREADS_MAX 1024
+#define THREADS_MAX      1024
 #define THREADS_IDLE_MAX 8
 
 #define SYSFS_SIZE 4096
@@ -134,7 +134,8 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *in
 }
 
 /* `echo 1 >` truncates first: sysfs takes no notice. */
-static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *st, int what, struct fuse_file_info *info) {
+static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *st, int what,
+                       struct fuse_file_info *info) {
         op_getattr(req, ino, info);
 }
 
@@ -184,7 +185,8 @@ static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *in
         fuse_reply_open(req, info);
 }
 
-static void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *info) {
+static void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
+                       struct fuse_file_info *info) {
         Kernel *kernel = kernel_of(req);
         Handle *handle = handle_of(info);
         g_autofree char *buffer = g_malloc(size);

@@ -40,7 +40,8 @@ static int begin_vf(PciDevice *vf, char **ret_node) {
         if (!vf->vfio)
                 return -ENODEV;
         if (vf->nvidia && !nvidia_vgpu_on(vf->nvidia, vf)) {
-                kernel_log(vf->device.kernel, "nvidia %s: current_vgpu_type of VF not configured", vf->device.name);
+                kernel_log(vf->device.kernel, "nvidia %s: current_vgpu_type of VF not configured",
+                           vf->device.name);
                 return -ENODEV;
         }
 

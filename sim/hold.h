@@ -3,18 +3,19 @@
 
 #include "nvidia.h"
 
-/* Who has what open. A hold stands for a VM's VFIO device fd (or, on a GPU, for a client of the driver): for the
- * simulated driver the device is in use. Its process has the node open, so that /proc/PID/fd shows it. */
+/* Who has what open. A hold stands for a VM's VFIO device fd (or, on a GPU, for a client of the driver): for
+ * the simulated driver the device is in use. Its process has the node open, so that /proc/PID/fd shows it. */
 
 typedef struct Hold {
-        char *name; /* UUID or address */
-        int pid;    /* 0 until it runs */
+        char *name;         /* UUID or address */
+        int pid;            /* 0 until it runs */
         unsigned linger_ms; /* how long the plugin of a vGPU stays about when it has ended */
         Mdev *mdev;
         PciDevice *pci;
 } Hold;
 
-/* Counts the device as in use from now on. -ENOENT: no such; -ENODEV: a VF without type; -EBUSY: held, or locked.
+/* Counts the device as in use from now on. -ENOENT: no such; -ENODEV: a VF without type; -EBUSY: held, or
+ * locked.
  * @ret_node is what its process shall open, or NULL. */
 int hold_begin(Kernel *kernel, const char *name, Hold **ret, char **ret_node);
 

@@ -9,8 +9,8 @@
 
 /* Host and board files. A person writes them, so every refusal names file, place and reason. */
 
-#define FORMAT 1
-#define FILE_MAX (4U << 20)
+#define FORMAT    1
+#define FILE_MAX  (4U << 20)
 #define DEPTH_MAX 16U
 
 /* Where the reader is: "gpus[0].types[3]". */
@@ -31,8 +31,8 @@ static bool refuse(Place *at, const char *format, ...) {
         reason = g_strdup_vprintf(format, args);
         va_end(args);
 
-        g_set_error(at->error, SIM_ERROR, 0, "%s: %s%s%s", at->file, at->path->str, at->path->len > 0 ? ": " : "",
-                    reason);
+        g_set_error(at->error, SIM_ERROR, 0, "%s: %s%s%s", at->file, at->path->str,
+                    at->path->len > 0 ? ": " : "", reason);
         return false;
 }
 
@@ -84,7 +84,8 @@ static bool read_object(Place *at, JsonNode *node, const Key *keys, void *target
         return true;
 }
 
-static bool read_list(Place *at, JsonNode *node, bool (*each)(Place *at, JsonNode *element, void *target), void *target) {
+static bool read_list(Place *at, JsonNode *node, bool (*each)(Place *at, JsonNode *element, void *target),
+                      void *target) {
         JsonArray *list;
 
         if (!JSON_NODE_HOLDS_ARRAY(node))
@@ -128,14 +129,15 @@ static bool read_text(Place *at, JsonNode *node, void *target, size_t offset) {
 static bool number_of(Place *at, JsonNode *node, int64_t min, int64_t max, int64_t *ret) {
         if (!JSON_NODE_HOLDS_VALUE(node) || json_node_get_value_type(node) != G_TYPE_INT64 ||
             json_node_get_int(node) < min || json_node_get_int(node) > max)
-                return refuse(at, "must be a number from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT, min, max);
+                return refuse(at, "must be a number from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT, min,
+                              max);
 
         *ret = json_node_get_int(node);
         return true;
 }
 
 static bool read_count(Place *at, JsonNode *node, void *target, size_t offset) {
-        int64_t n;
+        int64_t n = 0;
 
         if (!number_of(at, node, 0, 0xffffff, &n))
                 return false;
@@ -145,7 +147,7 @@ static bool read_count(Place *at, JsonNode *node, void *target, size_t offset) {
 }
 
 static bool read_numa(Place *at, JsonNode *node, void *target, size_t offset) {
-        int64_t n;
+        int64_t n = 0;
 
         if (!number_of(at, node, -1, 1023, &n))
                 return false;
@@ -173,7 +175,7 @@ static bool hex_of(Place *at, const char *text, size_t digits, uint32_t *ret) {
 
 static bool read_id(Place *at, JsonNode *node, void *target, size_t offset) {
         const char *text = text_of(at, node);
-        uint32_t id;
+        uint32_t id = 0;
 
         if (!text || !hex_of(at, text, 4, &id))
                 return false;
@@ -190,7 +192,7 @@ static bool read_class(Place *at, JsonNode *node, void *target, size_t offset) {
 
 static bool read_revision(Place *at, JsonNode *node, void *target, size_t offset) {
         const char *text = text_of(at, node);
-        uint32_t revision;
+        uint32_t revision = 0;
 
         if (!text || !hex_of(at, text, 2, &revision))
                 return false;
@@ -254,8 +256,9 @@ static bool read_types(Place *at, JsonNode *node, void *target, size_t offset) {
 }
 
 static bool read_framework(Place *at, JsonNode *node, void *target, size_t offset) {
-        static const char *const names[] = { [FRAMEWORK_NONE] = "none", [FRAMEWORK_MDEV] = "mdev",
-                                             [FRAMEWORK_VENDOR_VFIO] = "vendor-vfio" };
+        static const char *const names[] = {
+                [FRAMEWORK_NONE] = "none", [FRAMEWORK_MDEV] = "mdev", [FRAMEWORK_VENDOR_VFIO] = "vendor-vfio"
+        };
         const char *text = text_of(at, node);
 
         for (size_t i = 0; text && i < G_N_ELEMENTS(names); i++)
@@ -360,7 +363,7 @@ static JsonNode *parse_json(const char *file, const char *text, size_t len, GErr
 static bool check_format(Place *at, JsonNode *root) {
         JsonNode *format = json_object_get_member(json_node_get_object(root), "format");
         size_t before = enter(at, "format");
-        int64_t n;
+        int64_t n = 0;
 
         if (!format)
                 return refuse(at, "missing; it is %d", FORMAT);
@@ -425,8 +428,10 @@ static bool read_board_name(Place *at, JsonNode *node, void *target, size_t offs
                 return refuse(at, "a board can't be made of another one");
         if (!*name || strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") != strlen(name))
                 return refuse(at, "'%s' is not the name of a board", name);
-        if (!read_board_into(target, at->data_dir, name, &e))
+        if (!read_board_into(target, at->data_dir, name, &e)) {
+                g_assert(e);
                 return refuse(at, "%s", e->message);
+        }
         return true;
 }
 
@@ -490,7 +495,8 @@ static bool read_gpus(Place *at, JsonNode *node, void *target, size_t offset) {
         return read_list(at, node, read_gpu, target);
 }
 
-HostSpec *host_spec_parse(const char *data_dir, const char *file, const char *text, size_t len, GError **error) {
+HostSpec *host_spec_parse(const char *data_dir, const char *file, const char *text, size_t len,
+                          GError **error) {
         static const Key keys[] = {
                 { "format" },
                 { "description", read_text, G_STRUCT_OFFSET(HostSpec, description) },

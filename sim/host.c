@@ -6,7 +6,7 @@
 
 #include "host.h"
 
-G_DEFINE_QUARK(carved-sim-error, sim_error)
+G_DEFINE_QUARK(carved - sim - error, sim_error)
 
 void type_spec_free(TypeSpec *type) {
         if (!type)
@@ -68,11 +68,13 @@ CarvedPciAddress gpu_spec_vf_address(const GpuSpec *gpu, unsigned index) {
         unsigned routing = (unsigned) gpu->address.bus << 8 | carved_pci_address_devfn(&gpu->address);
 
         routing += gpu->vf_offset + gpu->vf_stride * index;
-        return (CarvedPciAddress){ gpu->address.domain, (uint8_t) (routing >> 8), routing >> 3 & 0x1f, routing & 7 };
+        return (CarvedPciAddress){ gpu->address.domain, (uint8_t) (routing >> 8), routing >> 3 & 0x1f,
+                                   routing & 7 };
 }
 
 static int compare_gpus(const void *a, const void *b) {
-        return carved_pci_address_compare(&(*(GpuSpec *const *) a)->address, &(*(GpuSpec *const *) b)->address);
+        return carved_pci_address_compare(&(*(GpuSpec *const *) a)->address,
+                                          &(*(GpuSpec *const *) b)->address);
 }
 
 bool host_spec_merge(HostSpec *host, HostSpec *other, GError **error) {
@@ -82,7 +84,8 @@ bool host_spec_merge(HostSpec *host, HostSpec *other, GError **error) {
                 for (unsigned j = 0; j < host->gpus->len; j++) {
                         char text[CARVED_PCI_ADDRESS_MAX];
 
-                        if (carved_pci_address_compare(&((GpuSpec *) host->gpus->pdata[j])->address, &gpu->address))
+                        if (carved_pci_address_compare(&((GpuSpec *) host->gpus->pdata[j])->address,
+                                                       &gpu->address))
                                 continue;
                         g_set_error(error, SIM_ERROR, 0, "%s: two GPUs at %s", other->name,
                                     carved_pci_address_format(&gpu->address, text));
@@ -98,8 +101,8 @@ bool host_spec_merge(HostSpec *host, HostSpec *other, GError **error) {
         return true;
 }
 
-/* G cards of V VFs and T mdev types: for measuring how things grow. Types as on an A2, all of one size so that any
- * mixture fits; only the number of VFs and the driver's own limit of 32 stand against them. */
+/* G cards of V VFs and T mdev types: for measuring how things grow. Types as on an A2, all of one size so
+ * that any mixture fits; only the number of VFs and the driver's own limit of 32 stand against them. */
 static GpuSpec *scale_gpu(unsigned index, unsigned vfs, unsigned types) {
         GpuSpec *gpu = gpu_spec_new();
 
@@ -120,9 +123,15 @@ static GpuSpec *scale_gpu(unsigned index, unsigned vfs, unsigned types) {
         for (unsigned t = 0; t < types; t++) {
                 TypeSpec *type = g_new(TypeSpec, 1);
 
-                *type = (TypeSpec){ .id = 1000 + t, .name = g_strdup_printf("NVIDIA SIM-%uQ", t + 1),
-                                    .class = g_strdup("Quadro"), .heads = 4, .frame_rate_limit = 60,
-                                    .framebuffer_mib = 1024, .width = 5120, .height = 2880, .max = vfs };
+                *type = (TypeSpec){ .id = 1000 + t,
+                                    .name = g_strdup_printf("NVIDIA SIM-%uQ", t + 1),
+                                    .class = g_strdup("Quadro"),
+                                    .heads = 4,
+                                    .frame_rate_limit = 60,
+                                    .framebuffer_mib = 1024,
+                                    .width = 5120,
+                                    .height = 2880,
+                                    .max = vfs };
                 g_ptr_array_add(gpu->types, type);
         }
 
@@ -134,10 +143,12 @@ HostSpec *host_spec_scale(const char *name, GError **error) {
         g_autoptr(HostSpec) host = NULL;
         int end = 0;
 
-        if (sscanf(name, "scale:%3ux%3ux%3u%n", &gpus, &vfs, &types, &end) != 3 || name[end] != '\0' || gpus < 1 ||
-            gpus > 200 || vfs < 1 || vfs > 240 || types < 1 || types > 100) {
-                g_set_error(error, SIM_ERROR, 0,
-                            "%s: not of the form scale:GxVxT with 1 to 200 GPUs, 1 to 240 VFs, 1 to 100 types", name);
+        if (sscanf(name, "scale:%3ux%3ux%3u%n", &gpus, &vfs, &types, &end) != 3 || name[end] != '\0' ||
+            gpus < 1 || gpus > 200 || vfs < 1 || vfs > 240 || types < 1 || types > 100) {
+                g_set_error(
+                        error, SIM_ERROR, 0,
+                        "%s: not of the form scale:GxVxT with 1 to 200 GPUs, 1 to 240 VFs, 1 to 100 types",
+                        name);
                 return NULL;
         }
 

@@ -41,17 +41,17 @@ typedef struct GpuSpec {
         unsigned total_vfs; /* 0: no SR-IOV */
         unsigned vf_offset, vf_stride;
         uint16_t vf_device;
-        bool vfs_on; /* already at boot */
-        unsigned driver_max_vfs;   /* what its driver lowers sriov_totalvfs to, while bound */
-        unsigned enables_at_most;  /* how many VFs its driver makes, however many are asked for */
+        bool vfs_on;              /* already at boot */
+        unsigned driver_max_vfs;  /* what its driver lowers sriov_totalvfs to, while bound */
+        unsigned enables_at_most; /* how many VFs its driver makes, however many are asked for */
 
         Framework framework;
         GPtrArray *types; /* of TypeSpec, in the driver's order */
 
-        bool strict_errnos;   /* vendor VFIO: the errnos of the upstream RFC driver */
-        bool remove_refuses;  /* mdev: an old kernel whose remove fails instead of waiting */
-        bool no_vgpud;        /* nvidia-vgpud has not run: no types until `carved-simctl vgpud` */
-        bool no_vgpu_driver;  /* the ordinary driver: VFs stay without driver */
+        bool strict_errnos;  /* vendor VFIO: the errnos of the upstream RFC driver */
+        bool remove_refuses; /* mdev: an old kernel whose remove fails instead of waiting */
+        bool no_vgpud;       /* nvidia-vgpud has not run: no types until `carved-simctl vgpud` */
+        bool no_vgpu_driver; /* the ordinary driver: VFs stay without driver */
 } GpuSpec;
 
 typedef struct HostSpec {
@@ -89,7 +89,8 @@ bool host_spec_merge(HostSpec *host, HostSpec *other, GError **error);
 GpuSpec *board_load(const char *data_dir, const char *name, GError **error);
 
 /* From the text of a file; for the fuzzer too. */
-HostSpec *host_spec_parse(const char *data_dir, const char *file, const char *text, size_t len, GError **error);
+HostSpec *host_spec_parse(const char *data_dir, const char *file, const char *text, size_t len,
+                          GError **error);
 
 /* scale:GxVxT. */
 HostSpec *host_spec_scale(const char *name, GError **error);

@@ -32,8 +32,8 @@ static bool install_vendor_files(Init *init, GError **error) {
                 return false;
         if (!g_file_get_contents(source, &script, &len, error))
                 return false;
-        return g_file_set_contents_full("/usr/lib/nvidia/sriov-manage", script, (gssize) len, G_FILE_SET_CONTENTS_NONE,
-                                        0755, error);
+        return g_file_set_contents_full("/usr/lib/nvidia/sriov-manage", script, (gssize) len,
+                                        G_FILE_SET_CONTENTS_NONE, 0755, error);
 }
 
 static void set_environment(void) {
@@ -80,7 +80,8 @@ static bool set_up(Init *init, GError **error) {
         Kernel *kernel = init->kernel;
         Sandbox sandbox = { options->state_dir, options->frozen };
 
-        /* A frozen host is copied once, so it must exist first; a living one has nodes in the /dev that is made. */
+        /* A frozen host is copied once, so it must exist first; a living one has nodes in the /dev that is
+         * made. */
         if (options->frozen)
                 boot(kernel, init->host);
         if (!sandbox_build(&sandbox, kernel, error))
@@ -97,8 +98,8 @@ static bool set_up(Init *init, GError **error) {
                 kernel_unlock(kernel);
         }
 
-        return install_vendor_files(init, error) && dbus_start(init, error) && daemon_open_notify(init, error) &&
-               control_open(init, error);
+        return install_vendor_files(init, error) && dbus_start(init, error) &&
+               daemon_open_notify(init, error) && control_open(init, error);
 }
 
 static void reap(Init *init) {

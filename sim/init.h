@@ -10,11 +10,11 @@
 #define EXIT_NO_HOST 125
 
 typedef struct Options {
-        HostSpec *host;    /* as its file has it */
-        char *data_dir;    /* hosts/, boards/, sriov-manage */
-        char *policy;      /* the bus policy that is shipped */
-        char *daemon;      /* program */
-        char *simctl;      /* program that plays a VM */
+        HostSpec *host; /* as its file has it */
+        char *data_dir; /* hosts/, boards/, sriov-manage */
+        char *policy;   /* the bus policy that is shipped */
+        char *daemon;   /* program */
+        char *simctl;   /* program that plays a VM */
         char *state_dir;
         bool no_daemon;
         bool no_wait;
@@ -45,7 +45,8 @@ int init_run(Options *options);
 bool daemon_start(Init *init, GString *why);
 /* True once READY=1 has come; false when it died first. */
 bool daemon_wait_ready(Init *init, GString *why);
-void daemon_kill(Init *init, int signal); /* and waits until it is gone; SIGTERM turns into SIGKILL in the end */
+void daemon_kill(Init *init,
+                 int signal); /* and waits until it is gone; SIGTERM turns into SIGKILL in the end */
 void daemon_read_notify(Init *init);
 bool daemon_open_notify(Init *init, GError **error);
 

@@ -6,9 +6,11 @@
 /* Fast is for tests: long enough that every window exists, short enough to run thousands. */
 const Pace pace_fast = { .vfs_on = 2, .vfs_off = 2, .vf_probe = 0, .pf_probe = 5, .types = 20, .vgpu = 1 };
 
-/* What the field reports: 100 ms and 1 s are the PCI core's own sleeps; a GPU takes seconds to come up, its types
- * follow some seconds later, a vGPU takes a good tenth of a second. */
-const Pace pace_real = { .vfs_on = 100, .vfs_off = 1000, .vf_probe = 20, .pf_probe = 3000, .types = 5000, .vgpu = 200 };
+/* What the field reports: 100 ms and 1 s are the PCI core's own sleeps; a GPU takes seconds to come up, its
+ * types follow some seconds later, a vGPU takes a good tenth of a second. */
+const Pace pace_real = {
+        .vfs_on = 100, .vfs_off = 1000, .vf_probe = 20, .pf_probe = 3000, .types = 5000, .vgpu = 200
+};
 
 Kernel *kernel_new(const Pace *pace) {
         Kernel *kernel = g_new0(Kernel, 1);

@@ -10,9 +10,10 @@
 
 /* The simulated kernel: one lock, one clock, one log, and the roots of its tree.
  *
- * All simulated kernel code runs under one lock, as Linux once did; whatever waits gives it up meanwhile. So a
- * driver reads as straight-line code, there are no data races, and a write that sleeps for a minute delays
- * nobody else. What must stay locked over a sleep (a PF while its VFs are made) has a lock of its own: device.h. */
+ * All simulated kernel code runs under one lock, as Linux once did; whatever waits gives it up meanwhile. So
+ * a driver reads as straight-line code, there are no data races, and a write that sleeps for a minute delays
+ * nobody else. What must stay locked over a sleep (a PF while its VFs are made) has a lock of its own:
+ * device.h. */
 
 typedef struct Uevents Uevents;
 typedef struct Rules Rules;
@@ -20,12 +21,12 @@ typedef struct Trace Trace;
 
 /* How long things take, in milliseconds. */
 typedef struct Pace {
-        unsigned vfs_on;     /* settling time of VF enable */
-        unsigned vfs_off;    /* … and disable */
-        unsigned vf_probe;   /* one VF */
-        unsigned pf_probe;   /* the GPU's driver */
-        unsigned types;      /* from a bound driver to published vGPU types */
-        unsigned vgpu;       /* making one vGPU */
+        unsigned vfs_on;   /* settling time of VF enable */
+        unsigned vfs_off;  /* … and disable */
+        unsigned vf_probe; /* one VF */
+        unsigned pf_probe; /* the GPU's driver */
+        unsigned types;    /* from a bound driver to published vGPU types */
+        unsigned vgpu;     /* making one vGPU */
 } Pace;
 
 extern const Pace pace_fast, pace_real;
@@ -39,29 +40,30 @@ typedef struct Kernel {
         Node *proc_driver; /* /proc/driver */
 
         Pace pace;
-        bool booting;  /* no time passes, nobody is told: the host is being built */
+        bool booting; /* no time passes, nobody is told: the host is being built */
         bool iommu;
-        bool vgpud_ran; /* nvidia-vgpud, on hosts where it had not at boot */
-        bool vfio_cdev; /* 6.6 and later: /dev/vfio/devices/vfioN beside the groups */
-        bool rebooting; /* nothing sleeps any more: whoever is inside finishes and leaves */
+        bool vgpud_ran;  /* nvidia-vgpud, on hosts where it had not at boot */
+        bool vfio_cdev;  /* 6.6 and later: /dev/vfio/devices/vfioN beside the groups */
+        bool rebooting;  /* nothing sleeps any more: whoever is inside finishes and leaves */
         unsigned inside; /* reads, writes and background work under way */
         uint64_t boot;   /* counts reboots: background work of an earlier one gives up */
 
         Uevents *uevents;
         Rules *rules;
         Trace *trace;
-        char *dev_dir; /* where device nodes are made; NULL: nowhere */
+        char *dev_dir;                              /* where device nodes are made; NULL: nowhere */
         void (*flush_names)(struct Kernel *kernel); /* set by the file system: forget removed names */
         void *file_system;
 
-        struct Bus *pci, *mdev; /* mdev: NULL where nothing is mediated */
+        struct Bus *pci, *mdev;    /* mdev: NULL where nothing is mediated */
         struct DevNode *vfio_node; /* /dev/vfio/vfio */
-        GHashTable *iommu_groups; /* number → IommuGroup */
-        GHashTable *vfio_groups;  /* number → VfioGroup */
-        GPtrArray *holds;         /* of Hold: who has what open */
-        GPtrArray *removed;       /* PciDevice specs taken out by `remove`, for `rescan` */
+        GHashTable *iommu_groups;  /* number → IommuGroup */
+        GHashTable *vfio_groups;   /* number → VfioGroup */
+        GPtrArray *holds;          /* of Hold: who has what open */
+        GPtrArray *removed;        /* PciDevice specs taken out by `remove`, for `rescan` */
         Node *mdev_class;
         struct MdevParent *mtty;
+        unsigned mtty_ports_free;
 } Kernel;
 
 Kernel *kernel_new(const Pace *pace);
@@ -71,7 +73,7 @@ void kernel_unlock(Kernel *kernel);
 
 /* Both give the lock up meanwhile. */
 void kernel_sleep(Kernel *kernel, unsigned ms);
-void kernel_wait(Kernel *kernel); /* until something has changed */
+void kernel_wait(Kernel *kernel);                         /* until something has changed */
 bool kernel_wait_until(Kernel *kernel, int64_t end_usec); /* false: time is over */
 void kernel_wake(Kernel *kernel);
 

@@ -23,7 +23,8 @@ static const char help[] =
         "\n"
         "Runs COMMAND (or a shell) on a host whose /sys behaves like the kernel and the vendor's driver.\n"
         "\n"
-        "  --host NAME|FILE     what is in it: a shipped host, scale:GxVxT, or a JSON file; may be given again\n"
+        "  --host NAME|FILE     what is in it: a shipped host, scale:GxVxT, or a JSON file; may be given "
+        "again\n"
         "  --list-hosts         which hosts are shipped\n"
         "  --state DIR          keeps what survives a reboot\n"
         "  --daemon PROGRAM     runs this carved\n"
@@ -33,7 +34,8 @@ static const char help[] =
         "  --pace fast|real     milliseconds, or the field's seconds\n"
         "  --help, --version\n"
         "\n"
-        "Inside, carved-simctl holds vGPUs, pulls cards and injects faults. Exit code: COMMAND's; 125 when there is no\n"
+        "Inside, carved-simctl holds vGPUs, pulls cards and injects faults. Exit code: COMMAND's; 125 when "
+        "there is no\n"
         "host to run it on, 2 for a wrong call.\n";
 
 static int refuse(const char *why) {
@@ -58,10 +60,12 @@ static void find_files(Options *options) {
         bool built = g_file_test(hosts, G_FILE_TEST_IS_DIR);
 
         options->data_dir = g_strdup(built ? dir : CARVED_SIM_DATADIR);
-        options->policy = built ? g_strdup_printf("%s/../dbus/org.carved1.conf", dir) : g_strdup(CARVED_BUS_POLICY);
+        options->policy =
+                built ? g_strdup_printf("%s/../dbus/org.carved1.conf", dir) : g_strdup(CARVED_BUS_POLICY);
         options->simctl = g_strdup_printf("%s/carved-simctl", dir);
         if (!options->daemon)
-                options->daemon = built ? g_strdup_printf("%s/../daemon/carved", dir) : g_strdup(CARVED_DAEMON);
+                options->daemon =
+                        built ? g_strdup_printf("%s/../daemon/carved", dir) : g_strdup(CARVED_DAEMON);
 }
 
 static int list_hosts(const char *data_dir) {
@@ -75,10 +79,12 @@ static int list_hosts(const char *data_dir) {
                 g_autoptr(GError) error = NULL;
                 g_autoptr(HostSpec) host = host_spec_load(data_dir, name, &error);
 
-                g_sequence_insert_sorted(lines, g_strdup_printf("%-10s %s", name, host ? host->description : error->message),
-                                         (GCompareDataFunc) (void (*)(void)) g_strcmp0, NULL);
+                g_sequence_insert_sorted(
+                        lines, g_strdup_printf("%-10s %s", name, host ? host->description : error->message),
+                        (GCompareDataFunc) (void (*)(void)) g_strcmp0, NULL);
         }
-        for (GSequenceIter *i = g_sequence_get_begin_iter(lines); !g_sequence_iter_is_end(i); i = g_sequence_iter_next(i))
+        for (GSequenceIter *i = g_sequence_get_begin_iter(lines); !g_sequence_iter_is_end(i);
+             i = g_sequence_iter_next(i))
                 puts(g_sequence_get(i));
         g_sequence_free(lines);
         return dir ? 0 : EXIT_NO_HOST;
@@ -88,11 +94,16 @@ static int list_hosts(const char *data_dir) {
 static int parse(int argc, char *argv[], Options *options, GPtrArray *hosts, bool *ret_list) {
         enum { HOST = 1, LIST, STATE, DAEMON, NO_DAEMON, NO_WAIT, FROZEN, PACE, HELP, VERSION };
         static const struct option longs[] = {
-                { "host", required_argument, NULL, HOST },     { "list-hosts", no_argument, NULL, LIST },
-                { "state", required_argument, NULL, STATE },   { "daemon", required_argument, NULL, DAEMON },
-                { "no-daemon", no_argument, NULL, NO_DAEMON }, { "no-wait", no_argument, NULL, NO_WAIT },
-                { "frozen", no_argument, NULL, FROZEN },       { "pace", required_argument, NULL, PACE },
-                { "help", no_argument, NULL, HELP },           { "version", no_argument, NULL, VERSION },
+                { "host", required_argument, NULL, HOST },
+                { "list-hosts", no_argument, NULL, LIST },
+                { "state", required_argument, NULL, STATE },
+                { "daemon", required_argument, NULL, DAEMON },
+                { "no-daemon", no_argument, NULL, NO_DAEMON },
+                { "no-wait", no_argument, NULL, NO_WAIT },
+                { "frozen", no_argument, NULL, FROZEN },
+                { "pace", required_argument, NULL, PACE },
+                { "help", no_argument, NULL, HELP },
+                { "version", no_argument, NULL, VERSION },
                 {},
         };
         int c;
@@ -235,7 +246,8 @@ int main(int argc, char *argv[]) {
         if (hosts->len == 0)
                 g_ptr_array_add(hosts, (void *) "mixed");
         if (options.state_dir && hidden(options.state_dir))
-                return refuse("--state can't be below /run, /dev, /proc or /sys: those are the simulated host's");
+                return refuse(
+                        "--state can't be below /run, /dev, /proc or /sys: those are the simulated host's");
         if (!load_hosts(&options, hosts, &error))
                 return refuse(error->message);
         if (!options.no_daemon && !g_file_test(options.daemon, G_FILE_TEST_IS_EXECUTABLE)) {
@@ -243,7 +255,8 @@ int main(int argc, char *argv[]) {
                 return EXIT_NO_HOST;
         }
 
-        /* Not by return: a leak checker can't start its helper where the name space has lost its first process. */
+        /* Not by return: a leak checker can't start its helper where the name space has lost its first
+         * process. */
         r = launch(&options);
         fflush(NULL);
         _exit(r);

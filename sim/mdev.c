@@ -46,7 +46,8 @@ static void mdev_driver_remove(Driver *driver, Device *device) {
         while (mdev->users > 0) {
                 if (!said)
                         kernel_log(device->kernel,
-                                   "%s %s: No mdev vendor driver request callback support, blocked until released by user",
+                                   "%s %s: No mdev vendor driver request callback support, blocked until "
+                                   "released by user",
                                    driver->name, device->name);
                 said = true;
                 kernel_wait(device->kernel);

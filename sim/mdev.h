@@ -10,12 +10,12 @@ typedef struct MdevType MdevType;
 typedef struct Mdev Mdev;
 
 typedef struct MdevOps {
-        const char *driver;      /* of the mediated devices, on the mdev bus */
+        const char *driver; /* of the mediated devices, on the mdev bus */
         const char *device_api;
         unsigned (*available)(MdevType *type);
-        int (*probe)(Mdev *mdev);        /* 0 or -errno, which `create` returns; may sleep */
+        int (*probe)(Mdev *mdev); /* 0 or -errno, which `create` returns; may sleep */
         void (*remove)(Mdev *mdev);
-        int (*may_remove)(Mdev *mdev);   /* kernels whose remove can fail; or NULL */
+        int (*may_remove)(Mdev *mdev); /* kernels whose remove can fail; or NULL */
 } MdevOps;
 
 struct MdevType {
@@ -42,7 +42,7 @@ struct MdevParent {
 };
 
 struct Mdev {
-        Device device; /* first */
+        Device device;      /* first */
         MdevParent *parent; /* referenced */
         MdevType *type;     /* referenced */
         IommuGroup *iommu_group;

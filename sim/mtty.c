@@ -6,30 +6,26 @@
 
 #define PORTS_MAX 24
 
-typedef struct Mtty {
-        unsigned ports_free;
-} Mtty;
-
 static unsigned ports_of(MdevType *type) {
         return GPOINTER_TO_UINT(type->data);
 }
 
 static unsigned mtty_available(MdevType *type) {
-        return ((Mtty *) type->parent->data)->ports_free / ports_of(type);
+        return type->kernel->mtty_ports_free / ports_of(type);
 }
 
 static int mtty_probe(Mdev *mdev) {
-        Mtty *mtty = mdev->parent->data;
+        unsigned *ports_free = &mdev->device.kernel->mtty_ports_free;
 
-        if (mtty->ports_free < ports_of(mdev->type))
+        if (*ports_free < ports_of(mdev->type))
                 return -ENOSPC;
 
-        mtty->ports_free -= ports_of(mdev->type);
+        *ports_free -= ports_of(mdev->type);
         return 0;
 }
 
 static void mtty_remove(Mdev *mdev) {
-        ((Mtty *) mdev->parent->data)->ports_free += ports_of(mdev->type);
+        mdev->device.kernel->mtty_ports_free += ports_of(mdev->type);
 }
 
 static const MdevOps ops = {
@@ -41,16 +37,15 @@ static const MdevOps ops = {
 };
 
 void mtty_init(Kernel *kernel) {
-        Mtty *mtty = g_new(Mtty, 1);
         Device *device = g_new0(Device, 1);
         MdevParent *parent;
 
-        mtty->ports_free = PORTS_MAX;
+        kernel->mtty_ports_free = PORTS_MAX;
         device_init(device, kernel, NULL, NULL, "mtty", "mtty", device_finalize);
         device_add_files(device, node_make_path(kernel->sys, "devices/virtual/mtty"));
         device_announce(device);
 
-        parent = mdev_register_parent(device, &ops, mtty);
+        parent = mdev_register_parent(device, &ops, /* data= */ NULL);
         mdev_parent_add_type(parent, "1", "Single port serial", NULL, GUINT_TO_POINTER(1));
         mdev_parent_add_type(parent, "2", "Dual port serial", NULL, GUINT_TO_POINTER(2));
         mdev_parent_announce(parent);

@@ -103,7 +103,8 @@ void nvidia_mdev_publish(Nvidia *nvidia, PciDevice *on) {
                 g_autofree char *id = g_strdup_printf("%u", type->id);
                 g_autofree char *description = g_strdup_printf(
                         "num_heads=%u, frl_config=%u, framebuffer=%uM, max_resolution=%ux%u, max_instance=%u",
-                        type->heads, type->frame_rate_limit, type->framebuffer_mib, type->width, type->height, type->max);
+                        type->heads, type->frame_rate_limit, type->framebuffer_mib, type->width, type->height,
+                        type->max);
 
                 mdev_parent_add_type(on->mdev, id, type->name, description, type);
         }

@@ -41,7 +41,8 @@ static int lock_flush(void *owner, const Attr *attr) {
                 kernel_log(kernel, "NVRM: UnbindLock released");
         } else if (value != 0 && !nvidia->unbind_lock) {
                 nvidia->unbind_lock = nvidia_usage(nvidia) == 0;
-                kernel_log(kernel, "NVRM: %s", nvidia->unbind_lock ? "UnbindLock acquired" : "Could not acquire UnbindLock");
+                kernel_log(kernel, "NVRM: %s",
+                           nvidia->unbind_lock ? "UnbindLock acquired" : "Could not acquire UnbindLock");
         }
 
         return 0;

@@ -7,7 +7,8 @@
 
 #include "nvidia.h"
 
-/* vGPUs as VFs with a type: NVIDIA's vendor-specific VFIO framework. No uevent tells of a type that was set. */
+/* vGPUs as VFs with a type: NVIDIA's vendor-specific VFIO framework. No uevent tells of a type that
+ * was set. */
 
 static Nvidia *nvidia_of(void *owner) {
         return ((PciDevice *) owner)->nvidia;
@@ -87,8 +88,8 @@ static int set_type(PciDevice *vf, unsigned id) {
         RmStatus status;
 
         if (vgpu) {
-                kernel_log(vf->device.kernel, "nvidia %s: vGPU device already created with type ID %u", vf->device.name,
-                           vgpu->type->id);
+                kernel_log(vf->device.kernel, "nvidia %s: vGPU device already created with type ID %u",
+                           vf->device.name, vgpu->type->id);
                 return refusal(vf, RM_TAKEN);
         }
 

@@ -24,8 +24,8 @@ unsigned nvidia_usage(const Nvidia *nvidia) {
         return usage;
 }
 
-/* Whether types are still to come here. Not on a VF that somebody unbound by hand once: the driver has lost it until
- * the VFs are made anew. */
+/* Whether types are still to come here. Not on a VF that somebody unbound by hand once: the driver has lost
+ * it until the VFs are made anew. */
 static bool lacks_types(const PciDevice *on) {
         const GpuSpec *spec = on->spec;
 
@@ -36,8 +36,9 @@ static bool lacks_types(const PciDevice *on) {
         return spec->framework != FRAMEWORK_NONE && (!spec->no_vgpud || on->device.kernel->vgpud_ran);
 }
 
-/* Shows the card's types on one function, as its framework does. A VF that has no driver by then is registered as
- * an mdev parent all the same, under its bus's name (`pci-713`): probe_vf() puts that right when the driver comes. */
+/* Shows the card's types on one function, as its framework does. A VF that has no driver by then is
+ * registered as an mdev parent all the same, under its bus's name (`pci-713`): probe_vf() puts that right
+ * when the driver comes. */
 static void publish(Nvidia *nvidia, PciDevice *on) {
         if (on->spec->framework == FRAMEWORK_MDEV)
                 nvidia_mdev_publish(nvidia, on);
@@ -70,7 +71,8 @@ static void types_of(Kernel *kernel, Nvidia *nvidia, PciDevice *on) {
                 return;
 
         on->publishing = true;
-        if (rules_apply(kernel, RULE_WRITE, operation, NULL) == 0 && still_there(kernel, nvidia, boot) && lacks_types(on))
+        if (rules_apply(kernel, RULE_WRITE, operation, NULL) == 0 && still_there(kernel, nvidia, boot) &&
+            lacks_types(on))
                 publish(nvidia, on);
         on->publishing = false;
 }

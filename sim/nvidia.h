@@ -12,10 +12,10 @@ typedef struct Vgpu Vgpu;
 struct Nvidia {
         Object object;
         PciDevice *pf;
-        GPtrArray *vgpus;  /* of Vgpu: all of this card */
+        GPtrArray *vgpus; /* of Vgpu: all of this card */
         bool unbind_lock;
-        bool leaving;      /* the PF is being unbound: nothing new */
-        char *lock_text;   /* written to unbindLock, acted on at close */
+        bool leaving;    /* the PF is being unbound: nothing new */
+        char *lock_text; /* written to unbindLock, acted on at close */
         Node *proc_dir;
 };
 
@@ -23,7 +23,7 @@ struct Vgpu {
         Nvidia *nvidia;
         PciDevice *on; /* a VF, or a GPU without SR-IOV */
         const TypeSpec *type;
-        Mdev *mdev;   /* NULL: vendor VFIO */
+        Mdev *mdev; /* NULL: vendor VFIO */
         char *params;
         int64_t plugin_until; /* the VM has gone, its plugin process has not: until then */
 };
@@ -31,10 +31,10 @@ struct Vgpu {
 /* Why the resource manager says no: the status it logs. */
 typedef enum RmStatus {
         RM_OK = 0,
-        RM_FULL = 0x1a,      /* INSUFFICIENT_RESOURCES: the maximum is reached */
-        RM_TAKEN = 0x38,     /* INVALID_OPERATION: this VF has one */
+        RM_FULL = 0x1a,       /* INSUFFICIENT_RESOURCES: the maximum is reached */
+        RM_TAKEN = 0x38,      /* INVALID_OPERATION: this VF has one */
         RM_OTHER_SIZE = 0x56, /* NOT_SUPPORTED */
-        RM_UNKNOWN = 0x57,   /* OBJECT_NOT_FOUND */
+        RM_UNKNOWN = 0x57,    /* OBJECT_NOT_FOUND */
 } RmStatus;
 
 /* RM's own limit per physical GPU, whatever the types say. */

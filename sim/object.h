@@ -3,8 +3,9 @@
 
 #include <glib.h>
 
-/* What a file of the tree belongs to: a device, a type, a group. Counted, because a write may still sleep inside
- * one that has just been unplugged. Counts change only under the kernel's lock. First member of what it counts. */
+/* What a file of the tree belongs to: a device, a type, a group. Counted, because a write may still sleep
+ * inside one that has just been unplugged. Counts change only under the kernel's lock. First member of what
+ * it counts. */
 typedef struct Object {
         unsigned refs;
         void (*finalize)(void *object);

@@ -7,11 +7,11 @@
 
 /* The files every PCI device has, with the texts of the kernel's PCI core. */
 
-#define SHOW(name, ...)                                                                                                \
-        static int name##_show(void *owner, const Attr *attr, GString *out) {                                          \
-                PciDevice *pci = owner;                                                                                \
-                g_string_append_printf(out, __VA_ARGS__);                                                              \
-                return 0;                                                                                              \
+#define SHOW(name, ...)                                                                                      \
+        static int name##_show(void *owner, const Attr *attr, GString *out) {                                \
+                PciDevice *pci = owner;                                                                      \
+                g_string_append_printf(out, __VA_ARGS__);                                                    \
+                return 0;                                                                                    \
         }
 
 SHOW(vendor, "0x%04x\n", pci->vendor)
@@ -37,8 +37,8 @@ static int constant_show(void *owner, const Attr *attr, GString *out) {
 
 static char *modalias(const PciDevice *pci) {
         return g_strdup_printf("pci:v%08Xd%08Xsv%08Xsd%08Xbc%02Xsc%02Xi%02x", pci->vendor, pci->device_id,
-                               pci->subsystem_vendor, pci->subsystem_device, pci->class >> 16, pci->class >> 8 & 0xff,
-                               pci->class & 0xff);
+                               pci->subsystem_vendor, pci->subsystem_device, pci->class >> 16,
+                               pci->class >> 8 & 0xff, pci->class & 0xff);
 }
 
 static int modalias_show(void *owner, const Attr *attr, GString *out) {
@@ -75,8 +75,10 @@ static int resource_show(void *owner, const Attr *attr, GString *out) {
                         continue;
                 }
                 size = pci->physfn ? bars[i].vf_size : bars[i].pf_size;
-                g_string_append_printf(out, "0x%016" G_GINT64_MODIFIER "x 0x%016" G_GINT64_MODIFIER
-                                            "x 0x%016" G_GINT64_MODIFIER "x\n", base, base + size - 1, bars[i].flags);
+                g_string_append_printf(out,
+                                       "0x%016" G_GINT64_MODIFIER "x 0x%016" G_GINT64_MODIFIER
+                                       "x 0x%016" G_GINT64_MODIFIER "x\n",
+                                       base, base + size - 1, bars[i].flags);
                 base += size;
                 i++;
         }
@@ -161,7 +163,8 @@ void pci_add_env(Device *device, GPtrArray *env) {
 
         g_ptr_array_add(env, g_strdup_printf("PCI_CLASS=%X", pci->class));
         g_ptr_array_add(env, g_strdup_printf("PCI_ID=%04X:%04X", pci->vendor, pci->device_id));
-        g_ptr_array_add(env, g_strdup_printf("PCI_SUBSYS_ID=%04X:%04X", pci->subsystem_vendor, pci->subsystem_device));
+        g_ptr_array_add(env, g_strdup_printf("PCI_SUBSYS_ID=%04X:%04X", pci->subsystem_vendor,
+                                             pci->subsystem_device));
         g_ptr_array_add(env, g_strdup_printf("PCI_SLOT_NAME=%s", device->name));
         g_ptr_array_add(env, g_strdup_printf("MODALIAS=%s", alias));
 }

@@ -97,8 +97,8 @@ void pci_config_fill(PciDevice *pci) {
                 put_sriov(pci);
 }
 
-void pci_config_fill_bridge(uint8_t *config, uint16_t vendor, uint16_t device, uint8_t primary, uint8_t secondary,
-                            uint8_t subordinate) {
+void pci_config_fill_bridge(uint8_t *config, uint16_t vendor, uint16_t device, uint8_t primary,
+                            uint8_t secondary, uint8_t subordinate) {
         put_header(config, vendor, device, 0x060400, 4);
         config[PCI_HEADER_TYPE] = PCI_HEADER_TYPE_BRIDGE;
         config[PCI_PRIMARY_BUS] = primary;

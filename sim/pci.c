@@ -128,7 +128,8 @@ void pci_wait_idle(PciDevice *pci, const char *what) {
 
         while (pci->users > 0) {
                 if (!said)
-                        kernel_log(pci->device.kernel, "%s %s: %s", pci->device.subsystem, pci->device.name, what);
+                        kernel_log(pci->device.kernel, "%s %s: %s", pci->device.subsystem, pci->device.name,
+                                   what);
                 said = true;
                 kernel_wait(pci->device.kernel);
         }

@@ -73,8 +73,8 @@ void sriov_disable(PciDevice *pf);
 /* pci-config.c */
 void pci_config_fill(PciDevice *pci);
 void pci_config_set_vfs(PciDevice *pf, unsigned n);
-void pci_config_fill_bridge(uint8_t *config, uint16_t vendor, uint16_t device, uint8_t primary, uint8_t secondary,
-                            uint8_t subordinate);
+void pci_config_fill_bridge(uint8_t *config, uint16_t vendor, uint16_t device, uint8_t primary,
+                            uint8_t secondary, uint8_t subordinate);
 
 /* pci-attrs.c */
 extern const Attr pci_attrs[];

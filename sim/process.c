@@ -17,7 +17,8 @@ static void run(const Process *process, const char *path, char **env) {
         sigprocmask(SIG_SETMASK, &none, NULL);
         signal(SIGPIPE, SIG_DFL);
 
-        if (process->output >= 0 && (dup2(process->output, STDOUT_FILENO) < 0 || dup2(process->output, STDERR_FILENO) < 0))
+        if (process->output >= 0 &&
+            (dup2(process->output, STDOUT_FILENO) < 0 || dup2(process->output, STDERR_FILENO) < 0))
                 _exit(126);
         if (process->pass == PASSED_FD && fcntl(PASSED_FD, F_SETFD, 0) < 0)
                 _exit(126);

@@ -9,9 +9,9 @@
 
 typedef struct Process {
         const char *const *argv;
-        char **env;       /* NULL: ours */
-        int output;       /* stdout and stderr; -1: inherited */
-        int pass;         /* arrives as fd 3; -1: none */
+        char **env; /* NULL: ours */
+        int output; /* stdout and stderr; -1: inherited */
+        int pass;   /* arrives as fd 3; -1: none */
 } Process;
 
 /* The pid, or -errno. The program is looked up in PATH. */

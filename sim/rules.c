@@ -7,8 +7,8 @@
 
 #include "rules.h"
 
-#define RULES_MAX 1024
-#define ERRNO_MAX 134
+#define RULES_MAX    1024
+#define ERRNO_MAX    134
 #define DELAY_MAX_MS (24 * 60 * 60 * 1000U)
 
 struct Rules {
@@ -81,7 +81,8 @@ static bool parse_value(Rule *rule, const char *word, char **ret_why) {
         case RULE_FAIL:
                 rule->error = g_str_equal(word, "ignore") ? 0 : errno_from_name(word);
                 if (rule->error == 0 && !g_str_equal(word, "ignore")) {
-                        *ret_why = g_strdup_printf("'%s' is not the name of an error, such as EIO; or 'ignore'", word);
+                        *ret_why = g_strdup_printf(
+                                "'%s' is not the name of an error, such as EIO; or 'ignore'", word);
                         return false;
                 }
                 return true;
@@ -113,7 +114,8 @@ static bool parse_option(Rule *rule, const char *word, char **ret_why) {
         else if (g_str_has_prefix(word, "times=") && parse_count(word + strlen("times="), &rule->times))
                 return true;
         else {
-                *ret_why = g_strdup_printf("'%s' is not one of op=read, op=write, nth=N, times=N, always", word);
+                *ret_why =
+                        g_strdup_printf("'%s' is not one of op=read, op=write, nth=N, times=N, always", word);
                 return false;
         }
 
@@ -121,7 +123,9 @@ static bool parse_option(Rule *rule, const char *word, char **ret_why) {
 }
 
 Rule *rule_parse(const char *const *words, char **ret_why) {
-        static const char *const kinds[] = { [RULE_FAIL] = "fail", [RULE_DELAY] = "delay", [RULE_TEXT] = "text" };
+        static const char *const kinds[] = {
+                [RULE_FAIL] = "fail", [RULE_DELAY] = "delay", [RULE_TEXT] = "text"
+        };
         g_autoptr(Rule) rule = g_new0(Rule, 1);
         size_t kind = 0;
 
@@ -156,7 +160,8 @@ char *rule_format(const Rule *rule) {
 
         switch (rule->kind) {
         case RULE_FAIL:
-                value = g_strdup_printf("fail %s %s", rule->pattern, rule->error ? strerrorname_np(rule->error) : "ignore");
+                value = g_strdup_printf("fail %s %s", rule->pattern,
+                                        rule->error ? strerrorname_np(rule->error) : "ignore");
                 break;
         case RULE_DELAY:
                 value = g_strdup_printf("delay %s %ums", rule->pattern, rule->ms);
@@ -170,7 +175,8 @@ char *rule_format(const Rule *rule) {
         }
 
         times = rule->times == UINT_MAX ? g_strdup("always") : g_strdup_printf("times=%u", rule->times);
-        return g_strdup_printf("%s op=%s nth=%u %s", value, rule->op == RULE_READ ? "read" : "write", rule->nth, times);
+        return g_strdup_printf("%s op=%s nth=%u %s", value, rule->op == RULE_READ ? "read" : "write",
+                               rule->nth, times);
 }
 
 unsigned rules_add(Rules *rules, Rule *rule) {

@@ -28,9 +28,9 @@ typedef struct Rule {
         RuleKind kind;
         RuleOp op;
         char *pattern;
-        int error;        /* fail: errno, 0 = ignore: success without effect */
-        unsigned ms;      /* delay */
-        char *text;       /* text: what a read gives instead */
+        int error;   /* fail: errno, 0 = ignore: success without effect */
+        unsigned ms; /* delay */
+        char *text;  /* text: what a read gives instead */
         size_t text_len;
         unsigned nth;     /* from which match on, 1 = the first */
         unsigned times;   /* how often; UINT_MAX = always */
@@ -58,8 +58,8 @@ void rules_print(Rules *rules, GString *out);
 /* Whether any rule is about this file, now or later. */
 bool rules_concern(Rules *rules, const char *path);
 
-/* What the rules want of this operation: 0 nothing, -errno, or RULE_IGNORE. Sleeps, lock given up, where they say so.
- * A `text` rule leaves its text in @out, if given, and RULE_IGNORE. */
+/* What the rules want of this operation: 0 nothing, -errno, or RULE_IGNORE. Sleeps, lock given up, where they
+ * say so. A `text` rule leaves its text in @out, if given, and RULE_IGNORE. */
 int rules_apply(Kernel *kernel, RuleOp op, const char *path, GString *out);
 
 /* "2s", "150ms", "1min", "3" (seconds). */

@@ -39,12 +39,13 @@ static bool enter_user_namespace(GError **error) {
         g_autofree char *gids = g_strdup_printf("0 %u 1", (unsigned) getegid());
 
         if (unshare(CLONE_NEWUSER) < 0) {
-                g_set_error(error, SIM_ERROR, 0, "A user name space can't be had here (%s); run it as root", g_strerror(errno));
+                g_set_error(error, SIM_ERROR, 0, "A user name space can't be had here (%s); run it as root",
+                            g_strerror(errno));
                 return false;
         }
 
-        return write_map("/proc/self/setgroups", "deny", error) && write_map("/proc/self/uid_map", uids, error) &&
-               write_map("/proc/self/gid_map", gids, error);
+        return write_map("/proc/self/setgroups", "deny", error) &&
+               write_map("/proc/self/uid_map", uids, error) && write_map("/proc/self/gid_map", gids, error);
 }
 
 bool sandbox_enter(GError **error) {
@@ -55,7 +56,8 @@ bool sandbox_enter(GError **error) {
         _cleanup_close_ int fuse = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 
         if (fuse < 0) {
-                g_set_error(error, SIM_ERROR, 0, "/dev/fuse can't be opened (%s): the simulated /sys needs FUSE",
+                g_set_error(error, SIM_ERROR, 0,
+                            "/dev/fuse can't be opened (%s): the simulated /sys needs FUSE",
                             g_strerror(errno));
                 return false;
         }
@@ -64,8 +66,8 @@ bool sandbox_enter(GError **error) {
 
         for (size_t i = 0; i < G_N_ELEMENTS(namespaces); i++)
                 if (unshare(namespaces[i].flag) < 0) {
-                        g_set_error(error, SIM_ERROR, 0, "A %s name space can't be had here: %s", namespaces[i].name,
-                                    g_strerror(errno));
+                        g_set_error(error, SIM_ERROR, 0, "A %s name space can't be had here: %s",
+                                    namespaces[i].name, g_strerror(errno));
                         return false;
                 }
 
@@ -77,15 +79,16 @@ static bool make_dir(const char *path, GError **error) {
 }
 
 static bool mount_tmpfs(const char *on, GError **error) {
-        return mount("carved-sim", on, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755") == 0 || fail(error, "mount a tmpfs on", on);
+        return mount("carved-sim", on, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755") == 0 ||
+               fail(error, "mount a tmpfs on", on);
 }
 
 static bool mount_over(const char *from, const char *on, GError **error) {
         return mount(from, on, NULL, MS_BIND | MS_REC, NULL) == 0 || fail(error, "mount over", on);
 }
 
-/* A directory that this machine has not got, but the simulated host has: put in by laying an overlay over the one
- * above it. Nothing is made on the real file system. */
+/* A directory that this machine has not got, but the simulated host has: put in by laying an overlay over the
+ * one above it. Nothing is made on the real file system. */
 static bool overlay_dir(const char *path, GError **error) {
         g_autofree char *above = g_path_get_dirname(path), *name = g_path_get_basename(path);
         g_autofree char *slug = g_strdelimit(g_strdup(above), "/", '-');
@@ -103,16 +106,17 @@ static bool overlay_dir(const char *path, GError **error) {
             mount("carved-sim", above, "overlay", MS_NOSUID | MS_NODEV, unprivileged) == 0)
                 return true;
 
-        g_set_error(error, SIM_ERROR, 0, "There is no '%s' here, and no overlay to put it in (%s); make it, or run as root",
-                    path, g_strerror(errno));
+        g_set_error(error, SIM_ERROR, 0,
+                    "There is no '%s' here, and no overlay to put it in (%s); make it, or run as root", path,
+                    g_strerror(errno));
         return false;
 }
 
 /* The host's own directory at @path: kept below the state directory, or gone with the simulator. */
 static bool private_dir(const Sandbox *sandbox, const char *path, bool kept, GError **error) {
         g_autofree char *slug = g_strdelimit(g_strdup(path + 1), "/", '-');
-        g_autofree char *source = g_strdup_printf("%s/%s", kept && sandbox->state_dir ? sandbox->state_dir : SIM_DIR "/private",
-                                                  slug);
+        g_autofree char *source = g_strdup_printf(
+                "%s/%s", kept && sandbox->state_dir ? sandbox->state_dir : SIM_DIR "/private", slug);
 
         if (!make_dir(source, error))
                 return false;
@@ -126,8 +130,11 @@ static bool private_dirs(const Sandbox *sandbox, GError **error) {
         static const struct {
                 const char *path;
                 bool kept;
-        } dirs[] = { { "/etc/carved", true }, { "/etc/mdevctl.d", true }, { "/var/lib/carved", true },
-                     { "/usr/lib/nvidia", false }, { "/usr/share/nvidia", false } };
+        } dirs[] = { { "/etc/carved", true },
+                     { "/etc/mdevctl.d", true },
+                     { "/var/lib/carved", true },
+                     { "/usr/lib/nvidia", false },
+                     { "/usr/share/nvidia", false } };
 
         for (size_t i = 0; i < G_N_ELEMENTS(dirs); i++)
                 if (!private_dir(sandbox, dirs[i].path, dirs[i].kept, error))
@@ -138,7 +145,8 @@ static bool private_dirs(const Sandbox *sandbox, GError **error) {
 
 /* mdevctl will not run without the directories of its package. */
 static bool mdevctl_dirs(GError **error) {
-        return make_dir("/etc/mdevctl.d/scripts.d/callouts", error) && make_dir("/etc/mdevctl.d/scripts.d/notifiers", error);
+        return make_dir("/etc/mdevctl.d/scripts.d/callouts", error) &&
+               make_dir("/etc/mdevctl.d/scripts.d/notifiers", error);
 }
 
 static bool dev_file(const char *dev, const char *name, GError **error) {
@@ -154,8 +162,8 @@ static bool dev_file(const char *dev, const char *name, GError **error) {
         return mount_over(from, on, error);
 }
 
-/* Terminals of our own, whose numbers start anew. Somebody who looks for users of a node by its number must not meet
- * the terminal we were started from: the numbers that came in with us are kept busy. */
+/* Terminals of our own, whose numbers start anew. Somebody who looks for users of a node by its number must
+ * not meet the terminal we were started from: the numbers that came in with us are kept busy. */
 static void reserve_terminals(void) {
         int highest = -1;
 
@@ -192,8 +200,10 @@ static bool bind_console(const char *dev, GError **error) {
 /* A /dev with the machine's harmless nodes, and terminals and a VFIO directory of its own. */
 static bool build_dev(GError **error) {
         static const char *const files[] = { "null", "zero", "full", "random", "urandom", "tty", "fuse" };
-        static const char *const links[][2] = { { "fd", "/proc/self/fd" }, { "stdin", "/proc/self/fd/0" },
-                                                { "stdout", "/proc/self/fd/1" }, { "stderr", "/proc/self/fd/2" },
+        static const char *const links[][2] = { { "fd", "/proc/self/fd" },
+                                                { "stdin", "/proc/self/fd/0" },
+                                                { "stdout", "/proc/self/fd/1" },
+                                                { "stderr", "/proc/self/fd/2" },
                                                 { "ptmx", "pts/ptmx" } };
         static const char *const dirs[] = { "vfio/devices", "pts", "shm" };
         const char *dev = SIM_DIR "/dev";
@@ -219,7 +229,8 @@ static bool build_dev(GError **error) {
 
         if (chmod(SIM_DIR "/dev/shm", 01777) < 0 || !bind_console(dev, error))
                 return false;
-        if (mount("devpts", SIM_DIR "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,mode=0620,ptmxmode=0666") < 0)
+        if (mount("devpts", SIM_DIR "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
+                  "newinstance,mode=0620,ptmxmode=0666") < 0)
                 return fail(error, "mount", "/dev/pts");
         if (mount(dev, "/dev", NULL, MS_MOVE, NULL) < 0)
                 return fail(error, "mount over", "/dev");
@@ -236,7 +247,8 @@ static bool loopback_up(GError **error) {
 }
 
 static bool build_run(GError **error) {
-        static const char *const dirs[] = { SIM_DIR "/fs", "/run/udev/data", "/run/dbus", "/run/lock", "/run/carved" };
+        static const char *const dirs[] = { SIM_DIR "/fs", "/run/udev/data", "/run/dbus", "/run/lock",
+                                            "/run/carved" };
 
         if (!mount_tmpfs("/run", error))
                 return false;
@@ -258,7 +270,8 @@ static bool mount_tree(const Sandbox *sandbox, Kernel *kernel, GError **error) {
 
         if (!fs_start(kernel, SIM_DIR "/fs", error))
                 return false;
-        if (!mount_over(SIM_DIR "/fs/sys", "/sys", error) || !mount_over(SIM_DIR "/fs/proc/driver", "/proc/driver", error))
+        if (!mount_over(SIM_DIR "/fs/sys", "/sys", error) ||
+            !mount_over(SIM_DIR "/fs/proc/driver", "/proc/driver", error))
                 return false;
         return umount2(SIM_DIR "/fs", MNT_DETACH) == 0 || fail(error, "unmount", SIM_DIR "/fs");
 }
@@ -274,5 +287,6 @@ bool sandbox_build(const Sandbox *sandbox, Kernel *kernel, GError **error) {
         if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
                 return fail(error, "mount", "/proc");
 
-        return private_dirs(sandbox, error) && mdevctl_dirs(error) && build_dev(error) && loopback_up(error) && mount_tree(sandbox, kernel, error);
+        return private_dirs(sandbox, error) && mdevctl_dirs(error) && build_dev(error) &&
+               loopback_up(error) && mount_tree(sandbox, kernel, error);
 }

@@ -8,7 +8,7 @@
 /* The host's own name spaces, and what is mounted in them. Everything ends with its first process. */
 
 /* Where the simulator keeps its own things, in the simulated /run. */
-#define SIM_DIR "/run/carved-sim"
+#define SIM_DIR     "/run/carved-sim"
 #define SIM_CONTROL SIM_DIR "/control"
 
 typedef struct Sandbox {

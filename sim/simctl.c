@@ -14,7 +14,8 @@ static const char help[] =
         "carved-simctl VERB…   speaks to the simulated host it is run on (see carved-sim(1))\n"
         "\n"
         "In use\n"
-        "  hold UUID|ADDRESS              a virtual machine opens this vGPU or VF, a client this GPU; prints its pid\n"
+        "  hold UUID|ADDRESS              a virtual machine opens this vGPU or VF, a client this GPU; prints "
+        "its pid\n"
         "  release UUID|ADDRESS [linger=TIME]\n"
         "                                 it ends; the driver's plugin process lingers so long\n"
         "Hardware\n"
@@ -58,7 +59,8 @@ int main(int argc, char *argv[]) {
         char *text = NULL;
         int r;
 
-        if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+        if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+            strcmp(argv[1], "help") == 0) {
                 fputs(help, argc < 2 ? stderr : stdout);
                 return argc < 2 ? 2 : 0;
         }
@@ -71,7 +73,8 @@ int main(int argc, char *argv[]) {
 
         r = simctl((const char *const *) argv + 1, &text);
         if (r < 0) {
-                fprintf(stderr, "carved-simctl: no simulated host answers (%s); run it inside carved-sim\n", strerror(-r));
+                fprintf(stderr, "carved-simctl: no simulated host answers (%s); run it inside carved-sim\n",
+                        strerror(-r));
                 return 3;
         }
 

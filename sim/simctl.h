@@ -72,8 +72,8 @@ static inline int simctl_receive(int fd, char **ret, size_t *ret_len) {
         return 0;
 }
 
-/* Asks for @words (NULL at the end), as on carved-simctl's command line. Returns its exit code, or -errno when no
- * simulator answers. @ret_text, if given, is what it said; free() it. */
+/* Asks for @words (NULL at the end), as on carved-simctl's command line. Returns its exit code, or -errno
+ * when no simulator answers. @ret_text, if given, is what it said; free() it. */
 static inline int simctl(const char *const *words, char **ret_text) {
         char *text = NULL;
         size_t len = 0;

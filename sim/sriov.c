@@ -106,7 +106,8 @@ static int configure(PciDevice *pf, unsigned n) {
         if (n == pf->num_vfs)
                 return 0;
         if (!device->driver) {
-                kernel_log(device->kernel, "pci %s: no driver bound to device; cannot configure SR-IOV", device->name);
+                kernel_log(device->kernel, "pci %s: no driver bound to device; cannot configure SR-IOV",
+                           device->name);
                 return -ENOENT;
         }
         if (!device->driver->sriov_configure) {
@@ -126,8 +127,8 @@ static int configure(PciDevice *pf, unsigned n) {
         if (r < 0)
                 return r;
         if ((unsigned) r != n)
-                kernel_log(device->kernel, "%s %s: %u VFs requested; only %d enabled", device->driver->name, device->name,
-                           n, r);
+                kernel_log(device->kernel, "%s %s: %u VFs requested; only %d enabled", device->driver->name,
+                           device->name, n, r);
         return 0;
 }
 

@@ -37,8 +37,8 @@ static double seconds(Trace *trace) {
 void trace_write(Trace *trace, int pid, const char *path, const char *text, int result, int64_t usec) {
         g_autofree char *shown = g_strescape(text, NULL);
 
-        add(trace, g_strdup_printf("%10.3f %d write %s \"%s\" = %s (%.1f ms)", seconds(trace), pid, path, shown,
-                                   result < 0 ? g_strerror(-result) : "ok", (double) usec / 1000));
+        add(trace, g_strdup_printf("%10.3f %d write %s \"%s\" = %s (%.1f ms)", seconds(trace), pid, path,
+                                   shown, result < 0 ? g_strerror(-result) : "ok", (double) usec / 1000));
 }
 
 void trace_kernel(Trace *trace, const char *text) {
@@ -54,7 +54,8 @@ void trace_clear(Trace *trace) {
 
 void trace_print(Trace *trace, GString *out) {
         if (trace->forgotten > 0)
-                g_string_append_printf(out, "(%" G_GUINT64_FORMAT " earlier lines are gone)\n", trace->forgotten);
+                g_string_append_printf(out, "(%" G_GUINT64_FORMAT " earlier lines are gone)\n",
+                                       trace->forgotten);
         for (GList *l = trace->lines.head; l; l = l->next)
                 g_string_append_printf(out, "%s\n", (const char *) l->data);
 }

@@ -5,7 +5,8 @@
 
 #include <glib.h>
 
-/* What happened on the host: every write with its result, and the kernel's own lines. For `carved-simctl log`. */
+/* What happened on the host: every write with its result, and the kernel's own lines. For `carved-simctl
+ * log`. */
 
 typedef struct Trace Trace;
 

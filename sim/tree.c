@@ -172,8 +172,11 @@ static void detach(Node *node) {
 void node_remove(Node *node) {
         Node *parent = node->parent;
         unsigned index;
+        bool found;
 
-        g_assert(parent && find_child(parent, node->name, &index));
+        g_assert(parent);
+        found = find_child(parent, node->name, &index);
+        g_assert(found);
         g_ptr_array_remove_index(parent->children, index);
 
         if (node->lookups > 0) {

@@ -29,8 +29,8 @@ struct Attr {
         /* Called at each close of a writer, result returned by close(2); 0 or -errno. */
         int (*flush)(void *owner, const Attr *attr);
 
-        const void *data; /* for tables whose rows share a show or store */
-        bool cached;      /* never changes while the file exists: the page cache may keep it */
+        const void *data;        /* for tables whose rows share a show or store */
+        bool cached;             /* never changes while the file exists: the page cache may keep it */
         size_t unprivileged_max; /* others than root read only so many bytes (PCI config); 0: all */
 };
 
@@ -47,8 +47,8 @@ struct Node {
         NodeKind kind;
         bool removed;
 
-        unsigned refs;     /* one for the tree, one per open handle, one while lookups > 0 */
-        uint64_t lookups;  /* how often the kernel has been told of it */
+        unsigned refs;    /* one for the tree, one per open handle, one while lookups > 0 */
+        uint64_t lookups; /* how often the kernel has been told of it */
         uint64_t ino;
 
         GPtrArray *children; /* NODE_DIR, sorted by name; NULL while empty */

@@ -129,7 +129,8 @@ static void send_kernel(Uevents *uevents, GPtrArray *env) {
                 append_string(message, env->pdata[i]);
         ((struct nlmsghdr *) message->data)->nlmsg_len = message->len;
 
-        if (sendto(uevents->fd, message->data, message->len, 0, (struct sockaddr *) &address, sizeof address) < 0)
+        if (sendto(uevents->fd, message->data, message->len, 0, (struct sockaddr *) &address,
+                   sizeof address) < 0)
                 g_warning("Failed to send uevent '%s': %s", title, g_strerror(errno));
 }
 
@@ -138,7 +139,8 @@ static void send_udev(Uevents *uevents, GPtrArray *env) {
         g_autoptr(GByteArray) message = uevent_encode(env, uevents->seqnum);
 
         /* Nobody listens: ECONNREFUSED, as for real udev. */
-        if (sendto(uevents->fd, message->data, message->len, 0, (struct sockaddr *) &address, sizeof address) < 0 &&
+        if (sendto(uevents->fd, message->data, message->len, 0, (struct sockaddr *) &address,
+                   sizeof address) < 0 &&
             errno != ECONNREFUSED)
                 g_warning("Failed to send '%s' of '%s' to udev's listeners: %s", value_of(env, "ACTION"),
                           value_of(env, "DEVPATH"), g_strerror(errno));

@@ -5,9 +5,9 @@
 
 /* Uevents over netlink, as the kernel and udev send them.
  *
- * Each goes out twice: to the kernel, which multicasts it to group 1 as its own (what systemd-udevd listens to), and,
- * as long as no real systemd-udevd runs on the simulated host, to group 2 in libudev's format, with an entry in
- * udev's data base, as if one had processed it. */
+ * Each goes out twice: to the kernel, which multicasts it to group 1 as its own (what systemd-udevd listens
+ * to), and, as long as no real systemd-udevd runs on the simulated host, to group 2 in libudev's format, with
+ * an entry in udev's data base, as if one had processed it. */
 
 typedef struct Uevents Uevents;
 

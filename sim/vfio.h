@@ -5,8 +5,8 @@
 
 /* VFIO: what a virtual machine opens. /dev/vfio/GROUP for each group, and each device's vfio-dev/vfioN.
  *
- * The nodes are terminals in disguise: real character devices with numbers of their own, that a process can hold
- * open. Opening one is not use: for the driver a device is in use while `carved-simctl hold` has it. */
+ * The nodes are terminals in disguise: real character devices with numbers of their own, that a process can
+ * hold open. Opening one is not use: for the driver a device is in use while `carved-simctl hold` has it. */
 
 typedef struct DevNode {
         int master; /* keeps it alive */

@@ -2,16 +2,19 @@
 
 #include "boot.h"
 
-/* vgpuConfig.xml, as the driver package installs it: the only place that tells sizes and maxima of vendor-VFIO types
- * without NVML. */
+/* vgpuConfig.xml, as the driver package installs it: the only place that tells sizes and maxima of
+ * vendor-VFIO types without NVML. */
 
 static void append_type(GString *xml, const GpuSpec *gpu, const TypeSpec *type) {
         g_autofree char *name = g_markup_escape_text(type->name, -1);
 
         g_string_append_printf(xml, "  <vgpuType id=\"%u\" name=\"%s\" class=\"%s\">\n", type->id, name,
                                type->class ?: "Quadro");
-        g_string_append_printf(xml, "    <devId vendorId=\"0x%04x\" deviceId=\"0x%04x\" subsystemVendorId=\"0x%04x\" "
-                                    "subsystemId=\"0x0000\"/>\n", gpu->vendor, gpu->device, gpu->subsystem_vendor);
+        g_string_append_printf(
+                xml,
+                "    <devId vendorId=\"0x%04x\" deviceId=\"0x%04x\" subsystemVendorId=\"0x%04x\" "
+                "subsystemId=\"0x0000\"/>\n",
+                gpu->vendor, gpu->device, gpu->subsystem_vendor);
         g_string_append_printf(xml, "    <display width=\"%u\" height=\"%u\"/>\n", type->width, type->height);
         g_string_append_printf(xml, "    <profileSize>0x%" G_GINT64_MODIFIER "x</profileSize>\n",
                                (guint64) type->framebuffer_mib << 20);
@@ -25,13 +28,18 @@ static void append_type(GString *xml, const GpuSpec *gpu, const TypeSpec *type) 
 
 static void append_card(GString *xml, const GpuSpec *gpu) {
         g_string_append(xml, "  <pgpu>\n");
-        g_string_append_printf(xml, "    <devId vendorId=\"0x%04x\" deviceId=\"0x%04x\" subsystemVendorId=\"0x%04x\" "
-                                    "subsystemId=\"0x0000\"/>\n", gpu->vendor, gpu->device, gpu->subsystem_vendor);
+        g_string_append_printf(
+                xml,
+                "    <devId vendorId=\"0x%04x\" deviceId=\"0x%04x\" subsystemVendorId=\"0x%04x\" "
+                "subsystemId=\"0x0000\"/>\n",
+                gpu->vendor, gpu->device, gpu->subsystem_vendor);
         for (unsigned i = 0; i < gpu->types->len; i++) {
                 const TypeSpec *type = gpu->types->pdata[i];
 
-                g_string_append_printf(xml, "    <supportedVgpu vgpuId=\"%u\">\n      <maxVgpus>%u</maxVgpus>\n"
-                                            "    </supportedVgpu>\n", type->id, type->max);
+                g_string_append_printf(xml,
+                                       "    <supportedVgpu vgpuId=\"%u\">\n      <maxVgpus>%u</maxVgpus>\n"
+                                       "    </supportedVgpu>\n",
+                                       type->id, type->max);
         }
         g_string_append(xml, "  </pgpu>\n");
 }
@@ -60,7 +68,8 @@ char *boot_vgpu_config(HostSpec *host) {
         if (list->len == 0)
                 return NULL;
 
-        xml = g_string_new("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<vgpuconfig>\n  <version>1.0</version>\n");
+        xml = g_string_new(
+                "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<vgpuconfig>\n  <version>1.0</version>\n");
         for (unsigned i = 0; i < list->len; i++) {
                 GpuSpec *gpu = list->pdata[i];
 
