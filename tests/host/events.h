@@ -12,7 +12,7 @@ typedef struct Events Events;
 typedef struct Event {
         char *action;
         char *subsystem;
-        char *device; /* last part of DEVPATH */
+        char *device;     /* last part of DEVPATH */
         char *mdev_state; /* or NULL */
 } Event;
 
@@ -20,8 +20,8 @@ Events *events_new(void);
 Events *events_free(Events *events);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Events, events_free)
 
-/* Takes in what has arrived so far. The simulated host and the kernel both queue an event before the write that
- * caused it returns, so nothing is to be waited for. */
+/* Takes in what has arrived so far. The simulated host and the kernel both queue an event before the write
+ * that caused it returns, so nothing is to be waited for. */
 void events_drain(Events *events);
 void events_forget(Events *events);
 

@@ -21,7 +21,8 @@ char *shell(int *ret_code, const char *format, ...) {
         va_end(args);
 
         argv[2] = command;
-        ck_assert(g_spawn_sync(NULL, (char **) argv, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, &out, &err, &status, NULL));
+        ck_assert(g_spawn_sync(NULL, (char **) argv, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, &out, &err,
+                               &status, NULL));
         if (ret_code)
                 *ret_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
         else

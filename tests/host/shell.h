@@ -7,7 +7,8 @@
 
 /* Other people's programs, run as a person would. */
 
-/* What it prints on both channels; @ret_code, if given, is its exit code, else anything but 0 fails the test. */
+/* What it prints on both channels; @ret_code, if given, is its exit code, else anything but 0 fails
+ * the test. */
 char *shell(int *ret_code, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
 /* How many lines of @text contain @part. */

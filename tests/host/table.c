@@ -193,14 +193,16 @@ static bool do_run(Table *table, const Line *line, char **w) {
         g_autofree char *out = NULL, *err = NULL, *all = NULL, *code = NULL;
         int status = -1;
 
-        if (!g_spawn_sync(NULL, (char **) argv, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, &out, &err, &status, NULL))
+        if (!g_spawn_sync(NULL, (char **) argv, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, &out, &err, &status,
+                          NULL))
                 return fail(table, line, "can't run a shell");
 
         all = g_strconcat(out, err, NULL);
         code = g_strdup_printf("%d", WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
         if (!g_str_equal(code, w[3]))
                 return fail(table, line, "'%s' exits with %s: %s", w[1], code, all);
-        return !w[4] || strstr(all, w[4]) || fail(table, line, "'%s' does not say '%s' but '%s'", w[1], w[4], all);
+        return !w[4] || strstr(all, w[4]) ||
+               fail(table, line, "'%s' does not say '%s' but '%s'", w[1], w[4], all);
 }
 
 static bool do_sim(Table *table, const Line *line, char **w) {
@@ -237,7 +239,8 @@ static bool do_order(Table *table, const Line *line, char **w) {
         first = events_index(table->events, w[1], w[2]);
         second = events_index(table->events, w[4], w[5]);
         return (first >= 0 && second > first) ||
-               fail(table, line, "'%s' of %s is event %d, '%s' of %s event %d", w[1], w[2], first, w[4], w[5], second);
+               fail(table, line, "'%s' of %s is event %d, '%s' of %s event %d", w[1], w[2], first, w[4], w[5],
+                    second);
 }
 
 static bool do_log(Table *table, const Line *line, char **w) {
@@ -255,9 +258,10 @@ static const struct {
         unsigned min; /* words, itself included */
         bool (*run)(Table *table, const Line *line, char **words);
 } verbs[] = {
-        { "write", 5, do_write }, { "read", 4, do_read },     { "begin", 3, do_begin }, { "waits", 1, do_waits },
-        { "end", 3, do_end },     { "link", 4, do_link },     { "is", 2, do_is },       { "no", 2, do_no },
-        { "in", 3, do_in },       { "run", 4, do_run },       { "sim", 4, do_sim },     { "events", 4, do_events },
+        { "write", 5, do_write }, { "read", 4, do_read }, { "begin", 3, do_begin },
+        { "waits", 1, do_waits }, { "end", 3, do_end },   { "link", 4, do_link },
+        { "is", 2, do_is },       { "no", 2, do_no },     { "in", 3, do_in },
+        { "run", 4, do_run },     { "sim", 4, do_sim },   { "events", 4, do_events },
         { "order", 6, do_order }, { "log", 2, do_log },
 };
 
@@ -337,7 +341,8 @@ static void parse_line(Table *table, GPtrArray **lines, unsigned number, char **
         } else if (g_str_equal(words[0], "row") && words[1]) {
                 Row *row = g_new(Row, 1);
 
-                *row = (Row){ g_strdup(words[1]), g_ptr_array_new_with_free_func((GDestroyNotify) line_free) };
+                *row = (Row){ g_strdup(words[1]),
+                              g_ptr_array_new_with_free_func((GDestroyNotify) line_free) };
                 g_ptr_array_add(table->rows, row);
                 *lines = row->lines;
         } else if (*lines) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Programs nobody here wrote look at the simulated host: they must see what its file says, before and after. */
+/* Programs nobody here wrote look at the simulated host: they must see what its file says, before
+ * and after. */
 
 #include <limits.h>
 #include <signal.h>
@@ -44,7 +45,8 @@ static unsigned enable_all(void) {
                 if (on_nvidia(gpu))
                         g_free(shell(NULL, "/usr/lib/nvidia/sriov-manage -e %s", address));
                 else
-                        g_free(shell(NULL, "echo %u > /sys/bus/pci/devices/%s/sriov_numvfs", gpu->total_vfs, address));
+                        g_free(shell(NULL, "echo %u > /sys/bus/pci/devices/%s/sriov_numvfs", gpu->total_vfs,
+                                     address));
                 vfs += gpu->total_vfs;
         }
 
@@ -64,7 +66,8 @@ START_TEST(lspci_lists_the_cards_of_the_file_and_nothing_else) {
         for (unsigned i = 0; i < host->gpus->len; i++) {
                 GpuSpec *gpu = gpu_at(i);
                 char address[CARVED_PCI_ADDRESS_MAX];
-                g_autofree char *ids = g_strdup_printf("[%04x:%04x] (rev %02x)", gpu->vendor, gpu->device, gpu->revision);
+                g_autofree char *ids =
+                        g_strdup_printf("[%04x:%04x] (rev %02x)", gpu->vendor, gpu->device, gpu->revision);
                 g_autofree char *class = g_strdup_printf("[%04x]", gpu->class >> 8);
                 g_autofree char *line = shell(NULL, "lspci -Dnn -s %s", address_of(gpu, address));
 
@@ -80,8 +83,8 @@ START_TEST(lspci_decodes_capabilities_driver_and_group) {
                 g_autofree char *text = shell(NULL, "lspci -vv -s %s", address_of(gpu, address));
                 g_autofree char *driver = g_strdup_printf("Kernel driver in use: %s", gpu->driver);
                 g_autofree char *total = g_strdup_printf("Total VFs: %u, Number of VFs: 0", gpu->total_vfs);
-                g_autofree char *place = g_strdup_printf("VF offset: %u, stride: %u, Device ID: %04x", gpu->vf_offset,
-                                                         gpu->vf_stride, gpu->vf_device);
+                g_autofree char *place = g_strdup_printf("VF offset: %u, stride: %u, Device ID: %04x",
+                                                         gpu->vf_offset, gpu->vf_stride, gpu->vf_device);
 
                 ck_assert_ptr_nonnull(strstr(text, driver));
                 ck_assert_ptr_nonnull(strstr(text, "IOMMU group:"));
@@ -124,7 +127,8 @@ static JsonObject *mdevctl_type(JsonObject *parents, const char *parent, unsigne
         g_autofree char *name = g_strdup_printf("nvidia-%u", id);
         JsonArray *types;
 
-        ck_assert_msg(parents && json_object_has_member(parents, parent), "mdevctl does not know the parent %s", parent);
+        ck_assert_msg(parents && json_object_has_member(parents, parent),
+                      "mdevctl does not know the parent %s", parent);
         types = json_object_get_array_member(parents, parent);
         for (unsigned i = 0; i < json_array_get_length(types); i++) {
                 JsonObject *type = json_array_get_object_element(types, i);
@@ -147,7 +151,8 @@ static void check_types_on(JsonObject *parents, const GpuSpec *gpu, const Carved
 
                 ck_assert_msg(type != NULL, "mdevctl does not know type %u on %s", spec->id, parent);
                 ck_assert_str_eq(json_object_get_string_member(type, "name"), spec->name);
-                ck_assert_int_eq(json_object_get_int_member(type, "available_instances"), gpu->total_vfs ? 1 : spec->max);
+                ck_assert_int_eq(json_object_get_int_member(type, "available_instances"),
+                                 gpu->total_vfs ? 1 : spec->max);
                 ck_assert_ptr_nonnull(strstr(json_object_get_string_member(type, "description"), max));
                 ck_assert_str_eq(json_object_get_string_member(type, "device_api"), "vfio-pci");
         }
@@ -228,7 +233,8 @@ START_TEST(mdevctl_keeps_definitions_of_its_own) {
         if (!first_parent(parent, &type))
                 return;
 
-        g_free(shell(NULL, "mdevctl define -u 11111111-2222-4333-8444-555555555555 -p %s --type nvidia-%u", parent, type));
+        g_free(shell(NULL, "mdevctl define -u 11111111-2222-4333-8444-555555555555 -p %s --type nvidia-%u",
+                     parent, type));
         listed = shell(NULL, "mdevctl list -d");
         ck_assert_uint_eq(lines_with(listed, "11111111-2222-4333-8444-555555555555"), 1);
         g_free(shell(NULL, "mdevctl undefine -u 11111111-2222-4333-8444-555555555555"));
@@ -239,7 +245,8 @@ START_TEST(udevadm_info_tells_ids_and_driver) {
         for (unsigned i = 0; i < host->gpus->len; i++) {
                 GpuSpec *gpu = gpu_at(i);
                 char address[CARVED_PCI_ADDRESS_MAX];
-                g_autofree char *text = shell(NULL, "udevadm info /sys/bus/pci/devices/%s", address_of(gpu, address));
+                g_autofree char *text =
+                        shell(NULL, "udevadm info /sys/bus/pci/devices/%s", address_of(gpu, address));
                 g_autofree char *id = g_strdup_printf("E: PCI_ID=%04X:%04X\n", gpu->vendor, gpu->device);
                 g_autofree char *driver = g_strdup_printf("E: DRIVER=%s\n", gpu->driver);
                 g_autofree char *attrs = shell(NULL, "udevadm info -a /sys/bus/pci/devices/%s", address);
@@ -265,7 +272,9 @@ static bool monitor_saw(void *data) {
 }
 
 START_TEST(udevadm_monitor_hears_each_event_from_the_kernel_and_from_udev) {
-        const char *argv[] = { "bash", "-c", "exec udevadm monitor --kernel --udev --subsystem-match=pci > /run/monitor", NULL };
+        const char *argv[] = { "bash", "-c",
+                               "exec udevadm monitor --kernel --udev --subsystem-match=pci > /run/monitor",
+                               NULL };
         GPid pid;
 
         unlink("/run/monitor");
@@ -299,7 +308,8 @@ START_TEST(libudev_enumerates_every_function_and_reads_it) {
         udev_enumerate_add_match_is_initialized(e);
         ck_assert_int_ge(udev_enumerate_scan_devices(e), 0);
         udev_list_entry_foreach(entry, udev_enumerate_get_list_entry(e)) {
-                struct udev_device *device = udev_device_new_from_syspath(udev, udev_list_entry_get_name(entry));
+                struct udev_device *device =
+                        udev_device_new_from_syspath(udev, udev_list_entry_get_name(entry));
                 const char *class = udev_device_get_sysattr_value(device, "class");
 
                 ck_assert_ptr_nonnull(class);
@@ -314,7 +324,8 @@ START_TEST(libudev_enumerates_every_function_and_reads_it) {
 END_TEST
 
 static bool udevd_listens(void *data) {
-        return g_file_test("/run/udev/control", G_FILE_TEST_EXISTS) && !g_file_test("/run/udev/control", G_FILE_TEST_IS_REGULAR);
+        return g_file_test("/run/udev/control", G_FILE_TEST_EXISTS) &&
+               !g_file_test("/run/udev/control", G_FILE_TEST_IS_REGULAR);
 }
 
 /* Last, for it takes udev's place for good. */
@@ -326,9 +337,11 @@ START_TEST(systemd_udevd_processes_the_events_itself) {
 
         g_mkdir_with_parents("/run/udev/rules.d", 0755);
         ck_assert(g_file_set_contents("/run/udev/rules.d/99-witness.rules",
-                                      "SUBSYSTEM==\"pci\", ACTION!=\"remove\", TEST==\"physfn\", ENV{WITNESS}=\"$attr{vendor}\", TAG+=\"witness\"\n",
+                                      "SUBSYSTEM==\"pci\", ACTION!=\"remove\", TEST==\"physfn\", "
+                                      "ENV{WITNESS}=\"$attr{vendor}\", TAG+=\"witness\"\n",
                                       -1, NULL));
-        ck_assert(g_spawn_async(NULL, (char **) argv, NULL, G_SPAWN_STDERR_TO_DEV_NULL, NULL, NULL, &pid, NULL));
+        ck_assert(g_spawn_async(NULL, (char **) argv, NULL, G_SPAWN_STDERR_TO_DEV_NULL, NULL, NULL, &pid,
+                                NULL));
         ck_assert(comes_true(udevd_listens, NULL));
 
         vfs = enable_all();

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# meson install without options: everything where Debian reads it. $2: the build directory.
+. "$(dirname "$0")/tap.sh"
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+
+install_it() {
+        DESTDIR=$root meson install -C "$1" --no-rebuild --quiet >/dev/null
+}
+
+there() {
+        local f
+
+        for f in "$@"; do
+                [ -e "$root$f" ] || echo "$f is missing"
+        done
+}
+
+promise "it installs into an empty root" install_it "$2"
+promise "programs, data, policy and manual are in Debian's places" there \
+        /usr/bin/carved-sim /usr/bin/carved-simctl /usr/include/carved-sim/simctl.h \
+        /usr/share/carved-sim/hosts/mixed.json /usr/share/carved-sim/boards/a2.json /usr/share/carved-sim/sriov-manage \
+        /usr/share/dbus-1/system.d/org.carved1.conf /usr/share/man/man1/carved-sim.1 /usr/share/man/man1/carved-simctl.1
+promise "sriov-manage is a program" test -x "$root/usr/share/carved-sim/sriov-manage"
+promise "the bus policy is well-formed" bash -c "! command -v xmllint >/dev/null || xmllint --noout --nonet '$root/usr/share/dbus-1/system.d/org.carved1.conf'"
+promise "the header for tests compiles alone, in plain C" bash -c "
+        echo '#include <carved-sim/simctl.h>
+        int main(void) { return simctl_do(\"rules\") > 5; }' > $root/t.c && cc -Wall -Wextra -Werror -I$root/usr/include -o $root/t $root/t.c"
+end
