@@ -129,6 +129,8 @@ static void on_signal(Init *init) {
         while (read(init->signal_fd, &info, sizeof info) == sizeof info) {
                 if (info.ssi_signo == SIGCHLD)
                         reap(init);
+                else if (info.ssi_code == SI_KERNEL)
+                        continue; /* from the terminal: the command has it too */
                 else if (init->command > 0)
                         kill(init->command, (int) info.ssi_signo);
                 else

@@ -175,8 +175,10 @@ static bool load_hosts(Options *options, GPtrArray *names, GError **error) {
 
 static volatile sig_atomic_t child;
 
-static void pass_on(int signal) {
-        if (child > 0)
+/* Only what somebody sent to us: a Ctrl-C on the terminal reaches the command by itself, and once is enough.
+ */
+static void pass_on(int signal, siginfo_t *info, void *context) {
+        if (child > 0 && info->si_code != SI_KERNEL)
                 kill(child, signal);
 }
 
@@ -197,7 +199,8 @@ static int wait_for(pid_t pid) {
 
         child = pid;
         for (size_t i = 0; i < G_N_ELEMENTS(signals); i++)
-                sigaction(signals[i], &(struct sigaction){ .sa_handler = pass_on }, NULL);
+                sigaction(signals[i], &(struct sigaction){ .sa_sigaction = pass_on, .sa_flags = SA_SIGINFO },
+                          NULL);
 
         while (waitpid(pid, &status, 0) < 0)
                 if (errno != EINTR)

@@ -39,6 +39,21 @@ START_TEST(the_exit_code_is_the_commands) {
 }
 END_TEST
 
+START_TEST(ctrl_c_reaches_the_command_once) {
+        g_autofree char *script = g_strdup_printf("%s/script", dir), *text = NULL;
+
+        ck_assert(g_file_set_contents(
+                script, "n=0; trap 'n=$((n + 1))' INT; echo listening; read -t 1; read -t 1; echo got=$n\n",
+                -1, NULL));
+        text = shell(NULL,
+                     "(until grep -q listening %s/out 2>/dev/null; do :; done; printf '\\003'; sleep 3) | "
+                     "script -qefc '%s --no-daemon --host t4 -- bash %s' %s/out >/dev/null; grep -o 'got=.' "
+                     "%s/out",
+                     dir, sim, script, dir, dir);
+        ck_assert_str_eq(text, "got=1\n");
+}
+END_TEST
+
 START_TEST(the_command_keeps_directory_environment_and_files) {
         g_autofree char *text = shell(NULL,
                                       "cd %s && echo kept > file && WORD=kept %s --no-daemon --host t4 -- "
@@ -391,6 +406,7 @@ END_TEST
 int main(int argc, char *argv[]) {
         const TTest *const tests[] = {
                 the_exit_code_is_the_commands,
+                ctrl_c_reaches_the_command_once,
                 the_command_keeps_directory_environment_and_files,
                 what_is_the_hosts_own_is_private,
                 nothing_stays_after_a_kill,
