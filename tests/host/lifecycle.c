@@ -43,7 +43,7 @@ START_TEST(ctrl_c_reaches_the_command_once) {
         g_autofree char *script = g_strdup_printf("%s/script", dir), *text = NULL;
 
         ck_assert(g_file_set_contents(
-                script, "n=0; trap 'n=$((n + 1))' INT; echo listening; read -t 1; read -t 1; echo got=$n\n",
+                script, "n=0; trap 'n=$((n + 1)); sleep 0.2' INT; echo listening; read -t 1; read -t 1; echo got=$n\n",
                 -1, NULL));
         text = shell(NULL,
                      "(until grep -q listening %s/out 2>/dev/null; do :; done; printf '\\003'; sleep 3) | "
