@@ -43,7 +43,8 @@ static int start_holder(Init *init, Hold *hold, const char *node) {
                 return -errno;
 
         ready = pipe_fds[0];
-        hold->pid = process_spawn(&(Process){ argv, NULL, -1, pipe_fds[1] });
+        hold->pid =
+                process_spawn(&(Process){ .argv = argv, .output = -1, .service = true, .pass = pipe_fds[1] });
         close(pipe_fds[1]);
         if (hold->pid < 0)
                 return hold->pid;

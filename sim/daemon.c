@@ -72,7 +72,8 @@ bool daemon_start(Init *init, GString *why) {
 
         init->daemon_ready = false;
         g_clear_pointer(&init->daemon_says, g_free);
-        pid = process_spawn(&(Process){ argv, env, log, -1 });
+        pid = process_spawn(
+                &(Process){ .argv = argv, .env = env, .output = log, .service = true, .pass = -1 });
         if (pid < 0) {
                 g_string_append_printf(why, "Failed to start '%s': %s\n", argv[0], g_strerror(-pid));
                 return false;

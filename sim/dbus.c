@@ -66,7 +66,8 @@ bool dbus_start(Init *init, GError **error) {
 
         ready = pipe_fds[0];
         log = open(SIM_DIR "/bus.log", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-        init->bus = process_spawn(&(Process){ argv, NULL, log, pipe_fds[1] });
+        init->bus = process_spawn(
+                &(Process){ .argv = argv, .output = log, .service = true, .pass = pipe_fds[1] });
         close(pipe_fds[1]);
         if (init->bus < 0) {
                 g_set_error(error, SIM_ERROR, 0, "Failed to start dbus-daemon: %s",

@@ -194,7 +194,7 @@ static bool start_daemon(Init *init) {
 static int run_command(Init *init) {
         char *shell[] = { (char *) (g_getenv("SHELL") ?: "/bin/sh"), NULL };
         char **argv = init->options->command ?: shell;
-        pid_t pid = process_spawn(&(Process){ (const char *const *) argv, NULL, -1, -1 });
+        pid_t pid = process_spawn(&(Process){ .argv = (const char *const *) argv, .output = -1, .pass = -1 });
 
         if (pid < 0) {
                 fprintf(stderr, "carved-sim: Failed to start '%s': %s\n", argv[0], g_strerror((int) -pid));

@@ -16,6 +16,8 @@ static void run(const Process *process, const char *path, char **env) {
         sigemptyset(&none);
         sigprocmask(SIG_SETMASK, &none, NULL);
         signal(SIGPIPE, SIG_DFL);
+        if (process->service)
+                setsid();
 
         if (process->output >= 0 &&
             (dup2(process->output, STDOUT_FILENO) < 0 || dup2(process->output, STDERR_FILENO) < 0))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include <glib.h>
@@ -9,9 +10,10 @@
 
 typedef struct Process {
         const char *const *argv;
-        char **env; /* NULL: ours */
-        int output; /* stdout and stderr; -1: inherited */
-        int pass;   /* arrives as fd 3; -1: none */
+        char **env;   /* NULL: ours */
+        int output;   /* stdout and stderr; -1: inherited */
+        bool service; /* leaves the terminal: its Ctrl-C is meant for the command only */
+        int pass;     /* arrives as fd 3; -1: none */
 } Process;
 
 /* The pid, or -errno. The program is looked up in PATH. */
