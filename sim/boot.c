@@ -31,9 +31,9 @@ static void load_driver(Kernel *kernel, const GpuSpec *gpu) {
                 plain_driver_init(kernel, name);
 }
 
-void boot_plug(Kernel *kernel, GpuSpec *gpu) {
+bool boot_plug(Kernel *kernel, GpuSpec *gpu) {
         load_driver(kernel, gpu);
-        pci_plug(kernel, gpu);
+        return pci_plug(kernel, gpu) != NULL;
 }
 
 void boot(Kernel *kernel, HostSpec *host) {

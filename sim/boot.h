@@ -10,8 +10,8 @@ void boot(Kernel *kernel, HostSpec *host);
 /* All that is volatile goes, and the host is built anew. */
 void reboot(Kernel *kernel, HostSpec *host);
 
-/* A card is put in while the host runs; its driver is loaded if need be. */
-void boot_plug(Kernel *kernel, GpuSpec *gpu);
+/* A card is put in while the host runs; its driver is loaded if need be. False: the slot is taken. */
+bool boot_plug(Kernel *kernel, GpuSpec *gpu);
 
 /* The vGPU types of all NVIDIA cards, as the driver package installs them; NULL: no such card. */
 char *boot_vgpu_config(HostSpec *host);

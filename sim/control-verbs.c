@@ -123,9 +123,6 @@ static int verb_plug(Init *init, const char *const *args, GString *out) {
                 g_string_append_printf(out, "'%s' is not a PCI address\n", args[0]);
                 return 2;
         }
-        if (pci_find(init->kernel, args[0]))
-                return failed(out, args[0], -EEXIST);
-
         for (unsigned i = 0; !args[1] && i < options->host->gpus->len; i++) {
                 GpuSpec *gpu = options->host->gpus->pdata[i];
 
@@ -141,8 +138,10 @@ static int verb_plug(Init *init, const char *const *args, GString *out) {
         }
 
         spec->address = address;
-        g_ptr_array_add(init->host->gpus, gpu_spec_ref(spec));
-        boot_plug(init->kernel, spec);
+        if (!boot_plug(init->kernel, spec))
+                return failed(out, args[0], -EEXIST);
+
+        host_spec_add(init->host, spec);
         return 0;
 }
 

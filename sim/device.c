@@ -76,14 +76,18 @@ void device_unregister(Device *device) {
                 node_remove(device->dir);
         kernel_wake(device->kernel);
         if (device->bus)
-                g_ptr_array_remove(device->bus->devices, device);
+                g_ptr_array_remove(device->bus->devices, device); /* may be the last reference */
 }
 
 int device_bind(Device *device, Driver *driver) {
         g_autofree char *operation = g_strdup_printf("/driver/%s/probe/%s", driver->name, device->name);
         int r;
 
+        if (driver->unloading)
+                return -ENODEV;
+
         /* The core links device and driver before it probes: probe code may look at them. */
+        driver->bound++;
         device->driver = object_ref(driver);
         node_add_link(device->dir, "driver", driver->dir);
         node_add_link(driver->dir, device->name, device->dir);
@@ -97,7 +101,9 @@ int device_bind(Device *device, Driver *driver) {
                 node_remove_child(device->dir, "driver");
                 node_remove_child(driver->dir, device->name);
                 device->driver = NULL;
+                driver->bound--;
                 object_unref(driver);
+                kernel_wake(device->kernel);
                 return r;
         }
 
@@ -135,6 +141,7 @@ void device_release(Device *device) {
         node_remove_child(driver->dir, device->name);
         device->driver = NULL;
         device_uevent(device, "unbind", NULL);
+        driver->bound--;
         object_unref(driver);
         kernel_wake(device->kernel);
 }

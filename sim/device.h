@@ -40,7 +40,9 @@ struct Driver {
         void (*remove)(Driver *driver, Device *device);
         /* SR-IOV drivers only: makes @n VFs (0: none). NULL: the kernel answers ENOENT. */
         int (*sriov_configure)(Device *pf, unsigned n);
-        bool vfio; /* gives its device to VFIO users */
+        bool vfio;      /* gives its device to VFIO users */
+        bool unloading; /* takes nothing any more */
+        unsigned bound; /* devices it has, or is about to take or to leave */
 };
 
 struct Bus {

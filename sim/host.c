@@ -77,6 +77,11 @@ static int compare_gpus(const void *a, const void *b) {
                                           &(*(GpuSpec *const *) b)->address);
 }
 
+void host_spec_add(HostSpec *host, GpuSpec *gpu) {
+        g_ptr_array_add(host->gpus, gpu_spec_ref(gpu));
+        g_ptr_array_sort(host->gpus, compare_gpus);
+}
+
 bool host_spec_merge(HostSpec *host, HostSpec *other, GError **error) {
         for (unsigned i = 0; i < other->gpus->len; i++) {
                 GpuSpec *gpu = other->gpus->pdata[i];
@@ -91,10 +96,9 @@ bool host_spec_merge(HostSpec *host, HostSpec *other, GError **error) {
                                     carved_pci_address_format(&gpu->address, text));
                         return false;
                 }
-                g_ptr_array_add(host->gpus, gpu_spec_ref(gpu));
+                host_spec_add(host, gpu);
         }
 
-        g_ptr_array_sort(host->gpus, compare_gpus);
         host->mtty |= other->mtty;
         host->iommu &= other->iommu;
         host->vfio_cdev |= other->vfio_cdev;

@@ -82,6 +82,9 @@ CarvedPciAddress gpu_spec_vf_address(const GpuSpec *gpu, unsigned index);
  * On failure the error says: file, where in it, why. */
 HostSpec *host_spec_load(const char *data_dir, const char *name, GError **error);
 
+/* One more card, in the order of addresses: the order in which the kernel finds them. */
+void host_spec_add(HostSpec *host, GpuSpec *gpu);
+
 /* Adds the GPUs of @other to @host; the same address twice is an error. */
 bool host_spec_merge(HostSpec *host, HostSpec *other, GError **error);
 

@@ -95,7 +95,8 @@ static void types_work(Kernel *kernel, void *data) {
                 for (unsigned i = 0; i < pf->num_vfs && still_there(kernel, nvidia, boot); i++) {
                         PciDevice *vf = object_ref(pf->vfs[i]);
 
-                        types_of(kernel, nvidia, vf);
+                        if (vf)
+                                types_of(kernel, nvidia, vf);
                         object_unref(vf);
                 }
         }
@@ -120,6 +121,8 @@ static void bind_vfs_work(Kernel *kernel, void *data) {
         for (unsigned i = 0; i < pf->num_vfs && still_there(kernel, nvidia, boot); i++) {
                 PciDevice *vf = object_ref(pf->vfs[i]);
 
+                if (!vf)
+                        continue; /* VFs are being switched off */
                 kernel_sleep(kernel, kernel->pace.vf_probe);
                 device_lock(&vf->device);
                 if (!vf->device.gone && !vf->device.driver && still_there(kernel, nvidia, boot) &&
@@ -194,7 +197,8 @@ static void remove_pf(PciDevice *pf) {
 
         nvidia->leaving = true;
         for (unsigned i = 0; i < pf->num_vfs; i++)
-                withdraw(pf->vfs[i]);
+                if (pf->vfs[i])
+                        withdraw(pf->vfs[i]);
         withdraw(pf);
         nvidia_proc_remove(nvidia);
         pf->nvidia = NULL;
@@ -232,7 +236,7 @@ void nvidia_init(Kernel *kernel) {
         driver_register(kernel->pci, driver);
 }
 
-/* PFs on the driver, referenced. */
+/* PFs on the driver, referenced; those it has just begun to probe too. */
 static GPtrArray *cards(Kernel *kernel, Driver *driver) {
         GPtrArray *list = g_ptr_array_new_with_free_func(object_unref);
 
@@ -246,31 +250,28 @@ static GPtrArray *cards(Kernel *kernel, Driver *driver) {
         return list;
 }
 
-int nvidia_reload(Kernel *kernel, unsigned away_ms) {
-        Driver *driver = bus_find_driver(kernel->pci, "nvidia");
-        g_autoptr(GPtrArray) list = NULL;
-
-        if (!driver)
-                return -ENOENT;
-
-        list = cards(kernel, driver);
-        for (unsigned i = 0; i < list->len; i++)
-                if (nvidia_usage(((PciDevice *) list->pdata[i])->nvidia) > 0)
-                        return -EBUSY;
-
+static bool any_in_use(GPtrArray *list) {
         for (unsigned i = 0; i < list->len; i++) {
                 PciDevice *pf = list->pdata[i];
 
-                device_lock(&pf->device);
-                device_release(&pf->device);
-                if (pf->num_vfs > 0)
-                        sriov_disable(pf);
-                device_unlock(&pf->device);
+                if (pf->nvidia && nvidia_usage(pf->nvidia) > 0)
+                        return true;
         }
 
-        driver_unregister(driver);
-        kernel_sleep(kernel, away_ms);
-        nvidia_init(kernel);
+        return false;
+}
+
+/* Takes the driver from a card and all its VFs, which go with it. */
+static void strip(PciDevice *pf, Driver *driver) {
+        device_lock(&pf->device);
+        if (pf->device.driver == driver)
+                device_release(&pf->device);
+        if (pf->num_vfs > 0)
+                sriov_disable(pf);
+        device_unlock(&pf->device);
+}
+
+static void attach_all(GPtrArray *list) {
         for (unsigned i = 0; i < list->len; i++) {
                 PciDevice *pf = list->pdata[i];
 
@@ -279,7 +280,32 @@ int nvidia_reload(Kernel *kernel, unsigned away_ms) {
                         device_attach(&pf->device);
                 device_unlock(&pf->device);
         }
+}
 
+int nvidia_reload(Kernel *kernel, unsigned away_ms) {
+        Driver *driver = bus_find_driver(kernel->pci, "nvidia");
+        g_autoptr(GPtrArray) list = NULL;
+
+        if (!driver || driver->unloading)
+                return -ENOENT;
+
+        list = cards(kernel, driver);
+        if (any_in_use(list))
+                return -EBUSY;
+
+        /* From here on it takes no card any more; those it has must let go. */
+        driver->unloading = true;
+        object_ref(driver);
+        for (unsigned i = 0; i < list->len; i++)
+                strip(list->pdata[i], driver);
+        while (driver->bound > 0)
+                kernel_wait(kernel);
+        driver_unregister(driver);
+        object_unref(driver);
+
+        kernel_sleep(kernel, away_ms);
+        nvidia_init(kernel);
+        attach_all(list);
         return 0;
 }
 
@@ -292,6 +318,10 @@ void nvidia_vgpud(Kernel *kernel) {
                 return;
 
         list = cards(kernel, driver);
-        for (unsigned i = 0; i < list->len; i++)
-                start_types(((PciDevice *) list->pdata[i])->nvidia, NULL);
+        for (unsigned i = 0; i < list->len; i++) {
+                PciDevice *pf = list->pdata[i];
+
+                if (pf->nvidia)
+                        start_types(pf->nvidia, NULL);
+        }
 }

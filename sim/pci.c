@@ -105,8 +105,29 @@ PciDevice *pci_new_function(Kernel *kernel, GpuSpec *spec, const CarvedPciAddres
         return pci;
 }
 
+/* The last card may still be on its way out of the slot. */
+static bool slot_is_free(Kernel *kernel, const CarvedPciAddress *address) {
+        for (unsigned i = 0; i < kernel->pci->devices->len; i++) {
+                PciDevice *pci = kernel->pci->devices->pdata[i];
+
+                if (carved_pci_address_compare(&pci->address, address) != 0)
+                        continue;
+                if (!pci->device.gone)
+                        return false;
+                kernel_wait(kernel);
+                return slot_is_free(kernel, address);
+        }
+
+        return true;
+}
+
 PciDevice *pci_plug(Kernel *kernel, GpuSpec *spec) {
-        PciDevice *pci = pci_new_function(kernel, spec, &spec->address, NULL, 0);
+        PciDevice *pci;
+
+        if (!slot_is_free(kernel, &spec->address))
+                return NULL;
+
+        pci = pci_new_function(kernel, spec, &spec->address, NULL, 0);
 
         device_announce(&pci->device);
 

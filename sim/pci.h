@@ -50,7 +50,7 @@ static inline bool pci_is_pf(const PciDevice *pci) {
 
 void pci_init(Kernel *kernel, bool iommu);
 
-/* A card appears: with its bridge, announced, and bound to @spec's driver. */
+/* A card appears: with its bridge, announced, and bound to @spec's driver. NULL: the slot is taken. */
 PciDevice *pci_plug(Kernel *kernel, GpuSpec *spec);
 /* Gone, VFs first; waits for their users as the kernel does. */
 void pci_unplug(PciDevice *pci);
