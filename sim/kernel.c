@@ -44,22 +44,25 @@ void kernel_sleep(Kernel *kernel, unsigned ms) {
 }
 
 void kernel_wait(Kernel *kernel) {
-        kernel_flush_names(kernel);
-        g_cond_wait(&kernel->changed, &kernel->lock);
+        /* What is waited for may come true while the names are told: then nobody would wake us again. */
+        if (!kernel_flush_names(kernel))
+                g_cond_wait(&kernel->changed, &kernel->lock);
 }
 
 bool kernel_wait_until(Kernel *kernel, int64_t end_usec) {
-        kernel_flush_names(kernel);
-        return g_cond_wait_until(&kernel->changed, &kernel->lock, end_usec);
+        return kernel_flush_names(kernel) || g_cond_wait_until(&kernel->changed, &kernel->lock, end_usec);
 }
 
 void kernel_wake(Kernel *kernel) {
         g_cond_broadcast(&kernel->changed);
 }
 
-void kernel_flush_names(Kernel *kernel) {
-        if (kernel->tree->stale->len > 0 && kernel->flush_names)
-                kernel->flush_names(kernel);
+bool kernel_flush_names(Kernel *kernel) {
+        if (kernel->tree->stale->len == 0 || !kernel->flush_names)
+                return false;
+
+        kernel->flush_names(kernel);
+        return true;
 }
 
 typedef struct Work {

@@ -73,12 +73,12 @@ void kernel_unlock(Kernel *kernel);
 
 /* Both give the lock up meanwhile. */
 void kernel_sleep(Kernel *kernel, unsigned ms);
-void kernel_wait(Kernel *kernel);                         /* until something has changed */
+void kernel_wait(Kernel *kernel); /* until something may have changed */
 bool kernel_wait_until(Kernel *kernel, int64_t end_usec); /* false: time is over */
 void kernel_wake(Kernel *kernel);
 
-/* Tells the file system's cache about names that are gone; gives the lock up meanwhile. */
-void kernel_flush_names(Kernel *kernel);
+/* Tells the file system's cache about names that are gone; true if it gave the lock up for that. */
+bool kernel_flush_names(Kernel *kernel);
 
 /* Runs @work in a thread of its own, under the lock. It should look at kernel->boot after each sleep. */
 void kernel_run(Kernel *kernel, void (*work)(Kernel *kernel, void *data), void *data);

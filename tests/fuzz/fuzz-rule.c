@@ -7,8 +7,8 @@
 #include "ident.h"
 #include "rules.h"
 
-/* What people type at the simulated host: a rule, a word on each line. Each word is tried as a time, an address and
- * a UUID too. What is accepted must come back the same from its own printed form. */
+/* What people type at the simulated host: a rule, a word on each line. Each word is tried as a time, an
+ * address and a UUID too. What is accepted must come back the same from its own printed form. */
 
 static void check_word(const char *word) {
         char text[CARVED_PCI_ADDRESS_MAX];
@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         g_auto(GStrv) words = g_strsplit(text, "\n", -1);
         g_autoptr(Rule) rule = NULL;
 
-        g_log_set_always_fatal(G_LOG_FATAL_MASK | G_LOG_LEVEL_CRITICAL);
+        g_log_set_always_fatal(G_LOG_FATAL_MASK | G_LOG_LEVEL_CRITICAL | G_LOG_LEVEL_WARNING);
 
         for (char **word = words; *word; word++)
                 check_word(*word);

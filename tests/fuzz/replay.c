@@ -7,7 +7,8 @@
 
 #include "fuzz.h"
 
-/* Runs a fuzzer's target over its corpus, with any compiler: what was found once stays found. TAP on stdout. */
+/* Runs a fuzzer's target over its corpus, with any compiler: what was found once stays found. TAP on stdout.
+ */
 
 static void replay(const char *dir, const char *name, unsigned number) {
         g_autofree char *path = g_build_filename(dir, name, NULL), *text = NULL;

@@ -39,7 +39,8 @@ Bench *bench_new_from_text(const char *text) {
 void bench_free(Bench *bench) {
         g_autoptr(HostSpec) nothing = host_spec_new("nothing");
 
-        /* Each function of a card has a reference to its description: when all have gone, the host's is the last. */
+        /* Each function of a card has a reference to its description: when all have gone, the host's is the
+         * last. */
         reboot(bench->kernel, nothing);
         for (unsigned i = 0; i < bench->host->gpus->len; i++)
                 ck_assert_uint_eq(((GpuSpec *) bench->host->gpus->pdata[i])->refs, 1);

@@ -3,8 +3,8 @@
 
 #include "boot.h"
 
-/* A simulated host without its file system: the tests read and write its attributes directly. The lock is held all
- * the time; what sleeps inside gives it up as ever. */
+/* A simulated host without its file system: the tests read and write its attributes directly. The lock is
+ * held all the time; what sleeps inside gives it up as ever. */
 
 typedef struct Bench {
         Kernel *kernel;
@@ -18,8 +18,8 @@ Bench *bench_new_from_text(const char *text);
 /* Tears the host down. */
 void bench_free(Bench *bench);
 
-/* What a read gives; NULL where there is no such file or it fails, with the error in errno. @path: "bus/pci/…", below
- * /sys, or from the root if it begins with a slash. */
+/* What a read gives; NULL where there is no such file or it fails, with the error in errno. @path:
+ * "bus/pci/…", below /sys, or from the root if it begins with a slash. */
 char *bench_show(Bench *bench, const char *path);
 /* One write(2) and close(2): 0 or -errno. */
 int bench_store(Bench *bench, const char *path, const char *text);
@@ -33,10 +33,10 @@ void bench_settle(Bench *bench);
 /* VFs on, as sriov-manage does it. */
 void bench_enable_vfs(Bench *bench, const char *address, unsigned n);
 
-#define assert_shows(bench, path, text)                                                                                \
-        do {                                                                                                           \
-                g_autofree char *shown_ = bench_show(bench, path);                                                     \
-                ck_assert_pstr_eq(shown_, text);                                                                       \
+#define assert_shows(bench, path, text)                                                                      \
+        do {                                                                                                 \
+                g_autofree char *shown_ = bench_show(bench, path);                                           \
+                ck_assert_pstr_eq(shown_, text);                                                             \
         } while (0)
 
 #define assert_stores(bench, path, text) ck_assert_int_eq(bench_store(bench, path, text), 0)

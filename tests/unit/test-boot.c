@@ -58,14 +58,15 @@ static void check_file(Node *node) {
                 return;
 
         /* Modes tell what a file can do. */
-        ck_assert_msg(!node->attr->store || node->attr->mode & 0200, "'%s' can be written, but its mode is %o", node->name,
-                      node->attr->mode);
-        ck_assert_msg(!(node->attr->mode & 0444) || node->attr->show, "'%s' can't be read, but its mode is %o", node->name,
-                      node->attr->mode);
-        ck_assert_msg(node->attr->mode & 0444 || node->attr->store, "'%s' can be neither read nor written", node->name);
+        ck_assert_msg(!node->attr->store || node->attr->mode & 0200,
+                      "'%s' can be written, but its mode is %o", node->name, node->attr->mode);
+        ck_assert_msg(!(node->attr->mode & 0444) || node->attr->show,
+                      "'%s' can't be read, but its mode is %o", node->name, node->attr->mode);
+        ck_assert_msg(node->attr->mode & 0444 || node->attr->store, "'%s' can be neither read nor written",
+                      node->name);
 
-        if (node->attr->show && node->attr->show(node->owner, node->attr, out) == 0 && !g_str_equal(node->name, "config") &&
-            out->len > 0)
+        if (node->attr->show && node->attr->show(node->owner, node->attr, out) == 0 &&
+            !g_str_equal(node->name, "config") && out->len > 0)
                 ck_assert_msg(out->str[out->len - 1] == '\n', "'%s' has no line end", node->name);
 }
 
@@ -166,7 +167,8 @@ START_TEST(mtty_has_24_ports_for_both_its_types) {
 
         assert_shows(bench, MTTY "mdev_supported_types/mtty-1/available_instances", "24\n");
         assert_shows(bench, MTTY "mdev_supported_types/mtty-2/available_instances", "12\n");
-        assert_stores(bench, MTTY "mdev_supported_types/mtty-2/create", "12345678-0000-0000-0000-00000000000a");
+        assert_stores(bench, MTTY "mdev_supported_types/mtty-2/create",
+                      "12345678-0000-0000-0000-00000000000a");
         assert_shows(bench, MTTY "mdev_supported_types/mtty-1/available_instances", "22\n");
         assert_shows(bench, MTTY "mdev_supported_types/mtty-2/available_instances", "11\n");
         assert_stores(bench, MTTY "12345678-0000-0000-0000-00000000000a/remove", "1");

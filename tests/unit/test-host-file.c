@@ -64,7 +64,7 @@ START_TEST(every_shipped_host_is_read) {
                 unsigned gpus;
                 const char *first;
         } hosts[] = {
-                { "a2", 1, "0000:08:00.0" }, { "l40s", 1, "0000:26:00.0" }, { "mixed", 7, "0000:05:00.0" },
+                { "a2", 1, "0000:08:00.0" }, { "l40s", 1, "0000:26:00.0" },  { "mixed", 7, "0000:05:00.0" },
                 { "mtty", 0, NULL },         { "plain", 1, "0000:05:00.0" }, { "t4", 1, "0000:3b:00.0" },
         };
 
@@ -77,8 +77,9 @@ START_TEST(every_shipped_host_is_read) {
                 ck_assert_uint_eq(host->gpus->len, hosts[i].gpus);
                 ck_assert(host->iommu && !host->vfio_cdev);
                 if (hosts[i].first)
-                        ck_assert_str_eq(carved_pci_address_format(&((GpuSpec *) host->gpus->pdata[0])->address, text),
-                                         hosts[i].first);
+                        ck_assert_str_eq(
+                                carved_pci_address_format(&((GpuSpec *) host->gpus->pdata[0])->address, text),
+                                hosts[i].first);
         }
 }
 END_TEST
@@ -162,8 +163,10 @@ END_TEST
 
 START_TEST(keys_of_the_gpu_stand_over_its_board_wherever_they_are) {
         static const char *const texts[] = {
-                "{'format':1,'gpus':[{'board':'a2','address':'8:0.0','numa-node':1,'bound-to':'none','device':'1234'}]}",
-                "{'format':1,'gpus':[{'device':'1234','bound-to':'none','numa-node':1,'address':'8:0.0','board':'a2'}]}",
+                "{'format':1,'gpus':[{'board':'a2','address':'8:0.0','numa-node':1,'bound-to':'none','device'"
+                ":'1234'}]}",
+                "{'format':1,'gpus':[{'device':'1234','bound-to':'none','numa-node':1,'address':'8:0.0','"
+                "board':'a2'}]}",
         };
         g_autoptr(GError) error = NULL;
         g_autoptr(HostSpec) host = parse(texts[_i], &error);
@@ -182,7 +185,8 @@ END_TEST
 
 START_TEST(types_of_the_gpu_replace_all_of_its_board) {
         g_autoptr(HostSpec) host = parse("{'format':1,'gpus':[{'address':'8:0.0','board':'a2','types':["
-                                         "{'id':742,'name':'A','fb-mib':1,'max':1}]}]}", NULL);
+                                         "{'id':742,'name':'A','fb-mib':1,'max':1}]}]}",
+                                         NULL);
 
         ck_assert_ptr_nonnull(host);
         ck_assert_uint_eq(only_gpu(host)->types->len, 1);
@@ -190,7 +194,8 @@ START_TEST(types_of_the_gpu_replace_all_of_its_board) {
 END_TEST
 
 START_TEST(what_is_not_said_has_its_default) {
-        g_autoptr(HostSpec) host = parse("{'format':1,'gpus':[{'address':'8:0.0','vendor':'1b36','device':'0100'}]}", NULL);
+        g_autoptr(HostSpec) host =
+                parse("{'format':1,'gpus':[{'address':'8:0.0','vendor':'1b36','device':'0100'}]}", NULL);
         GpuSpec *gpu;
 
         ck_assert_ptr_nonnull(host);
@@ -204,7 +209,8 @@ START_TEST(what_is_not_said_has_its_default) {
         ck_assert_uint_eq(gpu->total_vfs, 0);
         ck_assert_uint_eq(gpu->vf_device, 0x0100);
         ck_assert_int_eq(gpu->framework, FRAMEWORK_NONE);
-        ck_assert(!gpu->vfs_on && !gpu->strict_errnos && !gpu->remove_refuses && !gpu->no_vgpud && !gpu->no_vgpu_driver);
+        ck_assert(!gpu->vfs_on && !gpu->strict_errnos && !gpu->remove_refuses && !gpu->no_vgpud &&
+                  !gpu->no_vgpu_driver);
 }
 END_TEST
 
@@ -229,16 +235,19 @@ static const struct {
         { "{'format':1,'gpus':{}}", "x.json: gpus: must be a list" },
         { "{'format':1,'gpus':[1]}", "x.json: gpus[0]: must be an object" },
         { "{'format':1,'gpus':[{}]}", "x.json: gpus[0]: needs an address" },
-        { "{'format':1,'gpus':[{'address':'8:0.0'}]}", "x.json: gpus[0]: needs a board, or vendor and device" },
+        { "{'format':1,'gpus':[{'address':'8:0.0'}]}",
+          "x.json: gpus[0]: needs a board, or vendor and device" },
         { "{'format':1,'gpus':[{'address':8}]}", "x.json: gpus[0].address: must be a text in quotes" },
-        { "{'format':1,'gpus':[{'address':'8'}]}", "x.json: gpus[0].address: '8' is not a PCI address, such as 0000:08:00.0" },
+        { "{'format':1,'gpus':[{'address':'8'}]}",
+          "x.json: gpus[0].address: '8' is not a PCI address, such as 0000:08:00.0" },
         { "{'format':1,'gpus':[{'address':'8:0.0','board':'a2'},{'address':'0000:08:00.0','board':'t4'}]}",
           "x.json: two GPUs at 0000:08:00.0" },
         { "{'format':1,'gpus':[{'address':'8:0.0','board':'a2'},{'address':'9:0.0','board':''}]}",
           "x.json: gpus[1].board: '' is not the name of a board" },
         { "{'format':1,'gpus':[{'address':'8:0.0','board':'../hosts/a2'}]}",
           "x.json: gpus[0].board: '../hosts/a2' is not the name of a board" },
-        { "{'format':1,'gpus':[{'address':'8:0.0','board':2}]}", "x.json: gpus[0].board: must be a text in quotes" },
+        { "{'format':1,'gpus':[{'address':'8:0.0','board':2}]}",
+          "x.json: gpus[0].board: must be a text in quotes" },
         { "{'format':1,'gpus':[{'address':'8:0.0','board':'nix'}]}",
           "x.json: gpus[0].board: " SIM_SOURCE_DIR "/boards/nix.json: no such file" },
         { "{'format':1,'mtty':1}", "x.json: mtty: must be true or false" },
@@ -249,7 +258,8 @@ static const struct {
         { "{'format':1,'description':'a\\nb'}", "x.json: description: must be one line without a slash" },
         { GPU(",'more':1"), "x.json: gpus[0].more: no such key" },
         { GPU(",'vendor':'10DE'"), "x.json: gpus[0].vendor: '10DE' is not 4 lower-case hexadecimal digits" },
-        { GPU(",'vendor':'0x10de'"), "x.json: gpus[0].vendor: '0x10de' is not 4 lower-case hexadecimal digits" },
+        { GPU(",'vendor':'0x10de'"),
+          "x.json: gpus[0].vendor: '0x10de' is not 4 lower-case hexadecimal digits" },
         { GPU(",'vendor':'0000'"), "x.json: gpus[0]: needs a board, or vendor and device" },
         { GPU(",'device':''"), "x.json: gpus[0].device: '' is not 4 lower-case hexadecimal digits" },
         { GPU(",'subsystem-vendor':4318"), "x.json: gpus[0].subsystem-vendor: must be a text in quotes" },
@@ -257,11 +267,14 @@ static const struct {
         { GPU(",'revision':'a'"), "x.json: gpus[0].revision: 'a' is not 2 lower-case hexadecimal digits" },
         { GPU(",'driver':'a/b'"), "x.json: gpus[0].driver: must be one line without a slash" },
         { GPU(",'bound-to':''"), "x.json: gpus[0].bound-to: must be one line without a slash" },
+        { GPU(",'bound-to':'vfio-pci'"),
+          "x.json: gpus[0]: bound-to needs driver: the one that knows the card" },
         { GPU(",'numa-node':-2"), "x.json: gpus[0].numa-node: must be a number from -1 to 1023" },
         { GPU(",'numa-node':1024"), "x.json: gpus[0].numa-node: must be a number from -1 to 1023" },
         { GPU(",'vfs-on':1"), "x.json: gpus[0].vfs-on: must be true or false" },
         { GPU(",'vfs-on':true"), "x.json: gpus[0]: vfs-on needs sriov" },
-        { GPU(",'framework':'mig'"), "x.json: gpus[0].framework: 'mig' is not one of none, mdev, vendor-vfio" },
+        { GPU(",'framework':'mig'"),
+          "x.json: gpus[0].framework: 'mig' is not one of none, mdev, vendor-vfio" },
         { GPU(",'framework':1"), "x.json: gpus[0].framework: must be a text in quotes" },
         { GPU(",'framework':'mdev'"), "x.json: gpus[0]: a framework needs types" },
         { GPU(",'framework':'vendor-vfio'"), "x.json: gpus[0]: vendor-vfio needs sriov: only VFs have it" },
@@ -269,29 +282,44 @@ static const struct {
         { GPU(",'types':[[]]"), "x.json: gpus[0].types[0]: must be an object" },
         { GPU(",'sriov':16"), "x.json: gpus[0].sriov: must be an object" },
         { SRIOV(""), "x.json: gpus[0].sriov: total-vfs must be a number from 1 to 255" },
-        { SRIOV("'total-vfs':256,'offset':4"), "x.json: gpus[0].sriov: total-vfs must be a number from 1 to 255" },
+        { SRIOV("'total-vfs':256,'offset':4"),
+          "x.json: gpus[0].sriov: total-vfs must be a number from 1 to 255" },
         { SRIOV("'total-vfs':-1"), "x.json: gpus[0].sriov.total-vfs: must be a number from 0 to 16777215" },
         { SRIOV("'total-vfs':16"), "x.json: gpus[0].sriov: offset and stride must be numbers from 1 to 255" },
-        { SRIOV("'total-vfs':16,'offset':4,'stride':0"), "x.json: gpus[0].sriov: offset and stride must be numbers from 1 to 255" },
-        { SRIOV("'total-vfs':16,'offset':256"), "x.json: gpus[0].sriov: offset and stride must be numbers from 1 to 255" },
+        { SRIOV("'total-vfs':16,'offset':4,'stride':0"),
+          "x.json: gpus[0].sriov: offset and stride must be numbers from 1 to 255" },
+        { SRIOV("'total-vfs':16,'offset':256"),
+          "x.json: gpus[0].sriov: offset and stride must be numbers from 1 to 255" },
         { SRIOV("'total-vfs':16,'offset':4,'vfs':1"), "x.json: gpus[0].sriov.vfs: no such key" },
-        { SRIOV("'total-vfs':16,'offset':241"), "x.json: gpus[0]: the last VF would be on bus 09: one bus must do" },
+        { SRIOV("'total-vfs':16,'offset':241"),
+          "x.json: gpus[0]: the last VF would be on bus 09: one bus must do" },
         { SRIOV("'total-vfs':255,'offset':255,'stride':255"),
           "x.json: gpus[0]: the last VF would be on bus 06: one bus must do" },
         { TYPE(""), "x.json: gpus[0].types[0]: a type needs id, name, fb-mib and max" },
-        { TYPE("'id':1,'name':'A','fb-mib':1"), "x.json: gpus[0].types[0]: a type needs id, name, fb-mib and max" },
-        { TYPE("'id':1,'name':'A','max':1"), "x.json: gpus[0].types[0]: a type needs id, name, fb-mib and max" },
-        { TYPE("'id':1,'max':1,'fb-mib':1"), "x.json: gpus[0].types[0]: a type needs id, name, fb-mib and max" },
-        { TYPE("'name':'A','max':1,'fb-mib':1"), "x.json: gpus[0].types[0]: a type needs id, name, fb-mib and max" },
+        { TYPE("'id':1,'name':'A','fb-mib':1"),
+          "x.json: gpus[0].types[0]: a type needs id, name, fb-mib and max" },
+        { TYPE("'id':1,'name':'A','max':1"),
+          "x.json: gpus[0].types[0]: a type needs id, name, fb-mib and max" },
+        { TYPE("'id':1,'max':1,'fb-mib':1"),
+          "x.json: gpus[0].types[0]: a type needs id, name, fb-mib and max" },
+        { TYPE("'name':'A','max':1,'fb-mib':1"),
+          "x.json: gpus[0].types[0]: a type needs id, name, fb-mib and max" },
         { TYPE("'id':1,'name':'A','fb-mib':1,'max':1},{'id':1,'name':'B','fb-mib':1,'max':1"),
           "x.json: gpus[0].types[1]: id 1 is there twice" },
         { TYPE("'id':16777216"), "x.json: gpus[0].types[0].id: must be a number from 0 to 16777215" },
         { TYPE("'heads':1.5"), "x.json: gpus[0].types[0].heads: must be a number from 0 to 16777215" },
-        { TYPE("'resolution':'big'"), "x.json: gpus[0].types[0].resolution: 'big' is not a resolution, such as 5120x2880" },
-        { TYPE("'resolution':'1x'"), "x.json: gpus[0].types[0].resolution: '1x' is not a resolution, such as 5120x2880" },
-        { TYPE("'resolution':'1x2x'"), "x.json: gpus[0].types[0].resolution: '1x2x' is not a resolution, such as 5120x2880" },
+        { TYPE("'resolution':'big'"),
+          "x.json: gpus[0].types[0].resolution: 'big' is not a resolution, such as 5120x2880" },
+        { TYPE("'resolution':'1x'"),
+          "x.json: gpus[0].types[0].resolution: '1x' is not a resolution, such as 5120x2880" },
+        { TYPE("'resolution':'1x2x'"),
+          "x.json: gpus[0].types[0].resolution: '1x2x' is not a resolution, such as 5120x2880" },
         { TYPE("'resolution':'100000x1'"),
           "x.json: gpus[0].types[0].resolution: '100000x1' is not a resolution, such as 5120x2880" },
+        { TYPE("'resolution':'-1x-1'"),
+          "x.json: gpus[0].types[0].resolution: '-1x-1' is not a resolution, such as 5120x2880" },
+        { TYPE("'resolution':' 1x+1'"),
+          "x.json: gpus[0].types[0].resolution: ' 1x+1' is not a resolution, such as 5120x2880" },
         { TYPE("'resolution':5120"), "x.json: gpus[0].types[0].resolution: must be a text in quotes" },
         { TYPE("'name':'a/b'"), "x.json: gpus[0].types[0].name: must be one line without a slash" },
         { TYPE("'size':1"), "x.json: gpus[0].types[0].size: no such key" },
@@ -311,7 +339,16 @@ START_TEST(a_bad_file_is_refused_with_file_place_and_reason) {
 END_TEST
 
 /* The rest of the sentence is the parser's. */
-static const char *const not_json[] = { "{", "x", "{'format':1,}", "{'format' 1}", "{'format':1}}", "\xff\xfe" };
+static const char *const not_json[] = {
+        "{",
+        "x",
+        "{'format':1,}",
+        "{'format' 1}",
+        "{'format':1}}",
+        "\xff\xfe",
+        "{'format':1 /* a comment */}",
+        "// a comment\n{'format':1}",
+};
 
 START_TEST(what_is_not_json_is_said_to_be_so) {
         g_autoptr(GError) error = NULL;
@@ -321,12 +358,50 @@ START_TEST(what_is_not_json_is_said_to_be_so) {
 }
 END_TEST
 
+/* Each would hide a quote from whoever counts brackets and knows JSON only. */
+static const char *const hiding_places[] = { "/* \" */", "// \"\n", "'\"'" };
+
+START_TEST(no_brackets_go_uncounted) {
+        g_autoptr(GString) text = g_string_new(hiding_places[_i]);
+        g_autofree char *brackets = g_strnfill(1 << 20, '[');
+        g_autoptr(GError) error = NULL;
+
+        g_string_append(text, brackets);
+        ck_assert_ptr_null(host_spec_parse(SIM_SOURCE_DIR, "x.json", text->str, text->len, &error));
+        ck_assert(g_str_has_prefix(error->message, "x.json: "));
+}
+END_TEST
+
 START_TEST(brackets_in_a_text_are_no_nesting) {
         g_autoptr(GError) error = NULL;
-        g_autoptr(HostSpec) host = parse("{'format':1,'description':'[[[[[[[[[[[[[[[[[{{{{{{{{{{{{{{{{{ \\'[[[[[[[[[[[[[[[[['}",
-                                         &error);
+        g_autoptr(HostSpec) host =
+                parse("{'format':1,'description':'[[[[[[[[[[[[[[[[[{{{{{{{{{{{{{{{{{ \\'[[[[[[[[[[[[[[[[['}",
+                      &error);
 
         ck_assert_msg(host, "%s", error ? error->message : "");
+}
+END_TEST
+
+/* Two cards of 8 VFs on functions 1 to 8 behind their own. */
+static const struct {
+        const char *one, *other;
+        bool fit;
+} neighbours[] = {
+        { "8:0.0", "8:1.0", false }, { "8:0.0", "8:1.1", true }, { "8:1.1", "8:0.0", true },
+        { "8:0.4", "8:0.0", false }, { "8:0.0", "9:0.4", true }, { "8:0.0", "1:8:0.4", true },
+        { "0:1.0", "8:0.0", false }, /* root ports are on bus 0 */
+};
+
+START_TEST(cards_whose_vfs_would_meet_are_refused) {
+        g_autofree char *text = g_strdup_printf("{'format':1,'gpus':[{'address':'%s','board':'plain'},"
+                                                "{'address':'%s','board':'plain'}]}",
+                                                neighbours[_i].one, neighbours[_i].other);
+        g_autoptr(GError) error = NULL;
+        g_autoptr(HostSpec) host = parse(text, &error);
+
+        ck_assert_int_eq(!!host, neighbours[_i].fit);
+        ck_assert_int_eq(!error, neighbours[_i].fit);
+        ck_assert(!error || g_str_has_prefix(error->message, "x.json: "));
 }
 END_TEST
 
@@ -342,7 +417,8 @@ static const struct {
 };
 
 START_TEST(a_bad_board_is_refused_with_its_file_too) {
-        g_autofree char *json = g_strdelimit(g_strdup(bad_boards[_i].board), "'", '"'), *alone = NULL, *within = NULL;
+        g_autofree char *json = g_strdelimit(g_strdup(bad_boards[_i].board), "'", '"'), *alone = NULL,
+                        *within = NULL;
         g_autoptr(GError) error = NULL, host_error = NULL;
         static const char host[] = "{\"format\":1,\"gpus\":[{\"address\":\"8:0.0\",\"board\":\"bad\"}]}";
 
@@ -357,6 +433,17 @@ START_TEST(a_bad_board_is_refused_with_its_file_too) {
 }
 END_TEST
 
+static const char *const bad_names[] = { "", "../hosts/a2", "A2", "a2.json", "a2/", "." };
+
+START_TEST(a_board_has_a_name_and_not_a_path) {
+        g_autoptr(GError) error = NULL;
+        g_autofree char *expected = g_strdup_printf("'%s' is not the name of a board", bad_names[_i]);
+
+        ck_assert_ptr_null(board_load(SIM_SOURCE_DIR, bad_names[_i], &error));
+        ck_assert_msg(g_str_has_suffix(error->message, expected), "%s", error->message);
+}
+END_TEST
+
 START_TEST(a_board_alone_must_be_whole) {
         g_autoptr(GError) error = NULL;
 
@@ -367,7 +454,8 @@ START_TEST(a_board_alone_must_be_whole) {
 END_TEST
 
 START_TEST(a_host_is_a_file_if_its_name_looks_like_one) {
-        g_autofree char *path = g_build_filename(data_dir, "mine.json", NULL), *large = g_strnfill((4 << 20) + 1, ' ');
+        g_autofree char *path = g_build_filename(data_dir, "mine.json", NULL),
+                        *large = g_strnfill((4 << 20) + 1, ' ');
         g_autofree char *missing = g_strdup_printf("%s/hosts/mine.json: no such file", data_dir);
         g_autofree char *too_large = g_strdup_printf("%s: larger than 4194304 bytes", path);
         g_autoptr(GError) e1 = NULL, e2 = NULL, e3 = NULL, e4 = NULL;
@@ -402,8 +490,11 @@ int main(void) {
         tcase_add_test(tests, what_is_not_said_has_its_default);
         add_table_test(tests, a_bad_file_is_refused_with_file_place_and_reason, bad_hosts);
         add_table_test(tests, what_is_not_json_is_said_to_be_so, not_json);
+        add_table_test(tests, no_brackets_go_uncounted, hiding_places);
         tcase_add_test(tests, brackets_in_a_text_are_no_nesting);
+        add_table_test(tests, cards_whose_vfs_would_meet_are_refused, neighbours);
         add_table_test(tests, a_bad_board_is_refused_with_its_file_too, bad_boards);
+        add_table_test(tests, a_board_has_a_name_and_not_a_path, bad_names);
         tcase_add_test(tests, a_board_alone_must_be_whole);
         tcase_add_test(tests, a_host_is_a_file_if_its_name_looks_like_one);
         return unit_run(tests, "host-file");

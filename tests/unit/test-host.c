@@ -74,15 +74,19 @@ START_TEST(a_host_by_formula_has_so_many_of_each) {
 END_TEST
 
 static const char *const bad_scales[] = {
-        "scale:", "scale:1", "scale:1x1", "scale:1x1x", "scale:x1x1", "scale:1x1x1x", "scale:1x1x1x1", "scale:0x1x1", "scale:1x0x1",
-        "scale:1x1x0", "scale:201x1x1", "scale:1x241x1", "scale:1x1x101", "scale:1000x1x1", "scale:-1x1x1", "scale:1x-1x1",
-        "scale:axbxc", "scale:1,1,1", "scale:1x1x1 ", "scale:1X1X1", "scale:1.5x1x1",
+        "scale:",        "scale:1",       "scale:1x1",     "scale:1x1x",     "scale:x1x1",
+        "scale:1x1x1x",  "scale:1x1x1x1", "scale:0x1x1",   "scale:1x0x1",    "scale:1x1x0",
+        "scale:201x1x1", "scale:1x241x1", "scale:1x1x101", "scale:1000x1x1", "scale:-1x1x1",
+        "scale:1x-1x1",  "scale:axbxc",   "scale:1,1,1",   "scale:1x1x1 ",   "scale:1X1X1",
+        "scale:1.5x1x1", "scale:+1x1x1",  "scale: 1x1x1",  "scale:1x 1x1",   "scale:1x1x\n1",
 };
 
 START_TEST(what_is_not_a_formula_is_refused) {
         g_autoptr(GError) error = NULL;
-        g_autofree char *expected = g_strdup_printf("%s: not of the form scale:GxVxT with 1 to 200 GPUs, 1 to 240 VFs, "
-                                                    "1 to 100 types", bad_scales[_i]);
+        g_autofree char *expected =
+                g_strdup_printf("%s: not of the form scale:GxVxT with 1 to 200 GPUs, 1 to 240 VFs, "
+                                "1 to 100 types",
+                                bad_scales[_i]);
 
         ck_assert_ptr_null(host_spec_scale(bad_scales[_i], &error));
         ck_assert_str_eq(error->message, expected);
@@ -105,7 +109,8 @@ static HostSpec *host_of(const char *name, const char *const *addresses) {
 }
 
 START_TEST(merged_hosts_have_all_cards_in_order) {
-        static const char *const expected[] = { "0000:05:00.0", "0000:08:00.0", "0000:26:00.0", "0001:05:00.0" };
+        static const char *const expected[] = { "0000:05:00.0", "0000:08:00.0", "0000:26:00.0",
+                                                "0001:05:00.0" };
         g_autoptr(HostSpec) host = host_of("a", (const char *const[]){ "08:00.0", "1:5:0.0", NULL });
         g_autoptr(HostSpec) other = host_of("b", (const char *const[]){ "26:00.0", "05:00.0", NULL });
         g_autoptr(GError) error = NULL;
@@ -116,7 +121,9 @@ START_TEST(merged_hosts_have_all_cards_in_order) {
         for (unsigned i = 0; i < host->gpus->len; i++) {
                 char text[CARVED_PCI_ADDRESS_MAX];
 
-                ck_assert_str_eq(carved_pci_address_format(&((GpuSpec *) host->gpus->pdata[i])->address, text), expected[i]);
+                ck_assert_str_eq(
+                        carved_pci_address_format(&((GpuSpec *) host->gpus->pdata[i])->address, text),
+                        expected[i]);
         }
 
         /* Shared, not copied: both may go in any order. */

@@ -46,12 +46,50 @@ START_TEST(an_address_is_written_as_sysfs_does) {
 END_TEST
 
 static const char *const bad_addresses[] = {
-        "", ".", ":", "::", ":.", "::.", "08", "08:00", "08:00.", "08.0", "08:.0", ":00.0", ":08:00.0", "0000::00.0",
-        "0000:08:.0", "0000:08:00", "0000:08:00.", "0000:08:00.8", "0000:08:00.a", "0000:08:00.00", "0000:08:00.0 ",
-        " 0000:08:00.0", "0000:08:00.0\n", "0000:08:00:0", "0000:08.00.0", "0000-08-00.0", "0000:08:20.0", "0000:08:ff.0",
-        "0000:08:000.0", "0000:008:00.0", "0000:100:00.0", "000000000:08:00.0", "100000000:08:00.0", "0:0000:08:00.0",
-        "0000:08:00.0.0", "0x0000:08:00.0", "+000:08:00.0", "-1:08:00.0", "g000:08:00.0", "0000:0g:00.0", "0000:08:0g.0",
-        "pci_0000_08_00_0", "0000:08:00.0:", "0000:08:00.0/driver",
+        "",
+        ".",
+        ":",
+        "::",
+        ":.",
+        "::.",
+        "08",
+        "08:00",
+        "08:00.",
+        "08.0",
+        "08:.0",
+        ":00.0",
+        ":08:00.0",
+        "0000::00.0",
+        "0000:08:.0",
+        "0000:08:00",
+        "0000:08:00.",
+        "0000:08:00.8",
+        "0000:08:00.a",
+        "0000:08:00.00",
+        "0000:08:00.0 ",
+        " 0000:08:00.0",
+        "0000:08:00.0\n",
+        "0000:08:00:0",
+        "0000:08.00.0",
+        "0000-08-00.0",
+        "0000:08:20.0",
+        "0000:08:ff.0",
+        "0000:08:000.0",
+        "0000:008:00.0",
+        "0000:100:00.0",
+        "000000000:08:00.0",
+        "100000000:08:00.0",
+        "0:0000:08:00.0",
+        "0000:08:00.0.0",
+        "0x0000:08:00.0",
+        "+000:08:00.0",
+        "-1:08:00.0",
+        "g000:08:00.0",
+        "0000:0g:00.0",
+        "0000:08:0g.0",
+        "pci_0000_08_00_0",
+        "0000:08:00.0:",
+        "0000:08:00.0/driver",
 };
 
 START_TEST(what_is_not_an_address_is_refused_and_writes_nothing) {
@@ -72,7 +110,9 @@ static const uint32_t domains[] = { 0, 1, 0xfff, 0xffff, 0x10000, 0xfffff, 0xabc
 START_TEST(every_address_survives_being_written_and_read) {
         for (unsigned bus = 0; bus <= 0xff; bus += 0x11)
                 for (unsigned devfn = 0; devfn <= 0xff; devfn++) {
-                        CarvedPciAddress address = { domains[_i], (uint8_t) bus, (uint8_t) (devfn >> 3), devfn & 7 }, again;
+                        CarvedPciAddress address = { domains[_i], (uint8_t) bus, (uint8_t) (devfn >> 3),
+                                                     devfn & 7 },
+                                         again;
                         char buf[CARVED_PCI_ADDRESS_MAX];
 
                         ck_assert(carved_pci_address_parse(carved_pci_address_format(&address, buf), &again));
@@ -84,10 +124,11 @@ END_TEST
 
 /* Each greater than the one before. */
 static const CarvedPciAddress ordered[] = {
-        { 0, 0x00, 0x00, 0 }, { 0, 0x00, 0x00, 1 }, { 0, 0x00, 0x00, 7 }, { 0, 0x00, 0x01, 0 }, { 0, 0x00, 0x1f, 7 },
-        { 0, 0x01, 0x00, 0 }, { 0, 0x7f, 0x00, 0 }, { 0, 0x80, 0x00, 0 }, { 0, 0xff, 0x1f, 7 }, { 1, 0x00, 0x00, 0 },
-        { 0xffff, 0x08, 0x00, 0 }, { 0x10000, 0x00, 0x00, 0 }, { 0x7fffffff, 0, 0, 0 }, { 0x80000000, 0, 0, 0 },
-        { 0xffffffff, 0xff, 0x1f, 7 },
+        { 0, 0x00, 0x00, 0 },    { 0, 0x00, 0x00, 1 },      { 0, 0x00, 0x00, 7 },
+        { 0, 0x00, 0x01, 0 },    { 0, 0x00, 0x1f, 7 },      { 0, 0x01, 0x00, 0 },
+        { 0, 0x7f, 0x00, 0 },    { 0, 0x80, 0x00, 0 },      { 0, 0xff, 0x1f, 7 },
+        { 1, 0x00, 0x00, 0 },    { 0xffff, 0x08, 0x00, 0 }, { 0x10000, 0x00, 0x00, 0 },
+        { 0x7fffffff, 0, 0, 0 }, { 0x80000000, 0, 0, 0 },   { 0xffffffff, 0xff, 0x1f, 7 },
 };
 
 START_TEST(addresses_are_ordered_by_domain_bus_device_function) {
@@ -100,10 +141,8 @@ START_TEST(addresses_are_ordered_by_domain_bus_device_function) {
 END_TEST
 
 static const char *const good_uuids[] = {
-        "12345678-9abc-def0-1234-56789abcdef0",
-        "12345678-9ABC-DEF0-1234-56789ABCDEF0",
-        "aAbBcCdD-eEfF-0000-ffff-AAAAAAAAAAAA",
-        "00000000-0000-0000-0000-000000000000",
+        "12345678-9abc-def0-1234-56789abcdef0", "12345678-9ABC-DEF0-1234-56789ABCDEF0",
+        "aAbBcCdD-eEfF-0000-ffff-AAAAAAAAAAAA", "00000000-0000-0000-0000-000000000000",
         "ffffffff-ffff-ffff-ffff-ffffffffffff",
 };
 
@@ -113,15 +152,28 @@ START_TEST(a_uuid_is_valid_in_any_case) {
 END_TEST
 
 static const char *const bad_uuids[] = {
-        "", "-", "1", "12345678", "12345678-9abc-def0-1234-56789abcdef", "12345678-9abc-def0-1234-56789abcdef00",
-        "12345678-9abc-def0-1234-56789abcdef0\n", " 12345678-9abc-def0-1234-56789abcdef0",
-        "12345678-9abc-def0-1234-56789abcdef0 ", "{12345678-9abc-def0-1234-56789abcdef0}",
-        "123456789abcdef0123456789abcdef0", "12345678_9abc_def0_1234_56789abcdef0",
-        "1234567-89abc-def0-1234-56789abcdef0", "12345678-9abcd-ef0-1234-56789abcdef0",
-        "12345678-9abc-def0-1234056789abcdef0", "g2345678-9abc-def0-1234-56789abcdef0",
-        "12345678-9abc-def0-1234-56789abcdefg", "12345678-9abc-def0--234-56789abcdef0",
-        "------------------------------------", "urn:uuid:12345678-9abc-def0-1234-56789abcdef0",
-        "\xc3\xa4" "345678-9abc-def0-1234-56789abcdef0",
+        "",
+        "-",
+        "1",
+        "12345678",
+        "12345678-9abc-def0-1234-56789abcdef",
+        "12345678-9abc-def0-1234-56789abcdef00",
+        "12345678-9abc-def0-1234-56789abcdef0\n",
+        " 12345678-9abc-def0-1234-56789abcdef0",
+        "12345678-9abc-def0-1234-56789abcdef0 ",
+        "{12345678-9abc-def0-1234-56789abcdef0}",
+        "123456789abcdef0123456789abcdef0",
+        "12345678_9abc_def0_1234_56789abcdef0",
+        "1234567-89abc-def0-1234-56789abcdef0",
+        "12345678-9abcd-ef0-1234-56789abcdef0",
+        "12345678-9abc-def0-1234056789abcdef0",
+        "g2345678-9abc-def0-1234-56789abcdef0",
+        "12345678-9abc-def0-1234-56789abcdefg",
+        "12345678-9abc-def0--234-56789abcdef0",
+        "------------------------------------",
+        "urn:uuid:12345678-9abc-def0-1234-56789abcdef0",
+        "\xc3\xa4"
+        "345678-9abc-def0-1234-56789abcdef0",
 };
 
 START_TEST(what_is_not_exactly_a_uuid_is_refused) {

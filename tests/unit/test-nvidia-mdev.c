@@ -30,22 +30,24 @@ static void teardown(void) {
 
 /* A vGPU on VF @vf, its number in its UUID. */
 static int create(Bench *on, unsigned vf, unsigned type) {
-        g_autofree char *path = g_strdup_printf(A2 "/virtfn%u/mdev_supported_types/nvidia-%u/create", vf, type);
+        g_autofree char *path =
+                g_strdup_printf(A2 "/virtfn%u/mdev_supported_types/nvidia-%u/create", vf, type);
         g_autofree char *uuid = g_strdup_printf("00000000-0000-0000-0000-%012u", vf);
 
         return bench_store(on, path, uuid);
 }
 
 static char *available(Bench *on, unsigned vf, unsigned type) {
-        g_autofree char *path = g_strdup_printf(A2 "/virtfn%u/mdev_supported_types/nvidia-%u/available_instances", vf, type);
+        g_autofree char *path =
+                g_strdup_printf(A2 "/virtfn%u/mdev_supported_types/nvidia-%u/available_instances", vf, type);
 
         return bench_show(on, path);
 }
 
-#define assert_available(vf, type, text)                                                                               \
-        do {                                                                                                           \
-                g_autofree char *shown_ = available(bench, vf, type);                                                  \
-                ck_assert_pstr_eq(shown_, text);                                                                       \
+#define assert_available(vf, type, text)                                                                     \
+        do {                                                                                                 \
+                g_autofree char *shown_ = available(bench, vf, type);                                        \
+                ck_assert_pstr_eq(shown_, text);                                                             \
         } while (0)
 
 START_TEST(every_vf_shows_every_type_as_the_board_has_it) {
@@ -53,8 +55,9 @@ START_TEST(every_vf_shows_every_type_as_the_board_has_it) {
         ck_assert_uint_eq(bench_count(bench, VF(15) "/mdev_supported_types"), 15);
         assert_shows(bench, VF(3) "/mdev_supported_types/nvidia-746/name", "NVIDIA A2-4Q\n");
         assert_shows(bench, VF(3) "/mdev_supported_types/nvidia-746/device_api", "vfio-pci\n");
-        assert_shows(bench, VF(3) "/mdev_supported_types/nvidia-746/description",
-                     "num_heads=4, frl_config=60, framebuffer=4096M, max_resolution=7680x4320, max_instance=4\n");
+        assert_shows(
+                bench, VF(3) "/mdev_supported_types/nvidia-746/description",
+                "num_heads=4, frl_config=60, framebuffer=4096M, max_resolution=7680x4320, max_instance=4\n");
         assert_available(3, 746, "1\n");
         ck_assert_uint_eq(bench_count(bench, "class/mdev_bus"), 16);
         ck_assert(!bench_exists(bench, A2 "/mdev_supported_types")); /* of the GPU itself */
@@ -133,16 +136,19 @@ static const struct {
 };
 
 START_TEST(only_a_uuid_makes_a_vgpu) {
-        ck_assert_int_eq(bench_store(bench, VF(0) "/mdev_supported_types/nvidia-746/create", uuids[_i].text), uuids[_i].result);
+        ck_assert_int_eq(bench_store(bench, VF(0) "/mdev_supported_types/nvidia-746/create", uuids[_i].text),
+                         uuids[_i].result);
         ck_assert_uint_eq(bench_count(bench, "bus/mdev/devices"), uuids[_i].result == 0);
 }
 END_TEST
 
 START_TEST(a_uuid_is_there_once_whatever_its_case) {
         assert_stores(bench, VF(0) "/mdev_supported_types/nvidia-746/create", UUID_A);
-        ck_assert_int_eq(bench_store(bench, VF(1) "/mdev_supported_types/nvidia-746/create", UUID_A), -EEXIST);
+        ck_assert_int_eq(bench_store(bench, VF(1) "/mdev_supported_types/nvidia-746/create", UUID_A),
+                         -EEXIST);
         ck_assert_int_eq(bench_store(bench, VF(1) "/mdev_supported_types/nvidia-746/create",
-                                     "12345678-0000-0000-0000-00000000000A"), -EEXIST);
+                                     "12345678-0000-0000-0000-00000000000A"),
+                         -EEXIST);
         /* Nothing is left of one that failed: the name is free. */
         ck_assert_int_eq(bench_store(bench, VF(0) "/mdev_supported_types/nvidia-746/create", UUID_B), -EIO);
         assert_stores(bench, VF(1) "/mdev_supported_types/nvidia-746/create", UUID_B);
@@ -154,13 +160,14 @@ static const struct {
         int result;
         bool gone;
 } removals[] = {
-        { "1", 0, true },        { "1\n", 0, true }, { "0x1", 0, true },     { "7", 0, true },
-        { "0", 0, false },       { "", -EINVAL, false }, { "yes", -EINVAL, false }, { "1 1", -EINVAL, false },
+        { "1", 0, true },  { "1\n", 0, true },     { "0x1", 0, true },        { "7", 0, true },
+        { "0", 0, false }, { "", -EINVAL, false }, { "yes", -EINVAL, false }, { "1 1", -EINVAL, false },
 };
 
 START_TEST(remove_takes_any_number_but_none) {
         assert_stores(bench, VF(0) "/mdev_supported_types/nvidia-746/create", UUID_A);
-        ck_assert_int_eq(bench_store(bench, "bus/mdev/devices/" UUID_A "/remove", removals[_i].text), removals[_i].result);
+        ck_assert_int_eq(bench_store(bench, "bus/mdev/devices/" UUID_A "/remove", removals[_i].text),
+                         removals[_i].result);
         ck_assert_int_eq(!bench_exists(bench, "bus/mdev/devices/" UUID_A), removals[_i].gone);
 }
 END_TEST
@@ -228,7 +235,8 @@ END_TEST
 
 START_TEST(types_can_stay_away_from_one_vf) {
         g_autofree char *why = NULL;
-        static const char *const words[] = { "fail", "/driver/nvidia/types/0000:08:00.6", "EIO", "always", NULL };
+        static const char *const words[] = { "fail", "/driver/nvidia/types/0000:08:00.6", "EIO", "always",
+                                             NULL };
 
         assert_stores(bench, "bus/pci/drivers/nvidia/unbind", "0000:08:00.0");
         bench->kernel->rules = rules_new();
@@ -270,7 +278,8 @@ START_TEST(a_card_without_vfs_counts_its_vgpus_down) {
         assert_shows(t4, type, "2\n");
         assert_shows(t4, T4 "/mdev_supported_types/nvidia-321/available_instances", "0\n");
         ck_assert_int_eq(bench_store(t4, T4 "/mdev_supported_types/nvidia-321/create",
-                                     "12345678-0000-0000-0000-00000000000c"), -EIO);
+                                     "12345678-0000-0000-0000-00000000000c"),
+                         -EIO);
         assert_stores(t4, "bus/mdev/devices/" UUID_A "/remove", "1");
         assert_shows(t4, type, "3\n");
         bench_free(t4);
@@ -278,7 +287,8 @@ START_TEST(a_card_without_vfs_counts_its_vgpus_down) {
 END_TEST
 
 START_TEST(types_wait_for_vgpud_where_it_has_not_run) {
-        Bench *late = bench_new_from_text("{'format':1,'gpus':[{'address':'3b:0.0','board':'t4','no-vgpud':true}]}");
+        Bench *late = bench_new_from_text(
+                "{'format':1,'gpus':[{'address':'3b:0.0','board':'t4','no-vgpud':true}]}");
 
         ck_assert(!bench_exists(late, T4 "/mdev_supported_types"));
         nvidia_vgpud(late->kernel);
@@ -289,7 +299,8 @@ START_TEST(types_wait_for_vgpud_where_it_has_not_run) {
 END_TEST
 
 START_TEST(without_an_iommu_vfs_have_no_driver) {
-        Bench *bare = bench_new_from_text("{'format':1,'iommu':false,'gpus':[{'address':'8:0.0','board':'a2'}]}");
+        Bench *bare =
+                bench_new_from_text("{'format':1,'iommu':false,'gpus':[{'address':'8:0.0','board':'a2'}]}");
 
         bench_enable_vfs(bare, "0000:08:00.0", 16);
         ck_assert(bench_exists(bare, VF(0)));

@@ -7,7 +7,8 @@
 #include "hold.h"
 #include "unit.h"
 
-/* NVIDIA's vGPUs as VFs with a type, on an L40S: with the driver's errnos, and with those of the one proposed upstream. */
+/* NVIDIA's vGPUs as VFs with a type, on an L40S: with the driver's errnos, and with those of the one proposed
+ * upstream. */
 
 #define L40S    "bus/pci/devices/0000:26:00.0"
 #define VF(n)   L40S "/virtfn" #n
@@ -16,7 +17,8 @@
 static Bench *bench;
 
 static Bench *bench_with(const char *more) {
-        g_autofree char *text = g_strdup_printf("{'format':1,'gpus':[{'address':'26:0.0','board':'l40s'%s}]}", more);
+        g_autofree char *text =
+                g_strdup_printf("{'format':1,'gpus':[{'address':'26:0.0','board':'l40s'%s}]}", more);
         Bench *made = bench_new_from_text(text);
 
         bench_enable_vfs(made, "0000:26:00.0", 32);
@@ -129,9 +131,12 @@ static const struct {
         const char *text;
         int result;
 } ids[] = {
-        { "", -EINVAL },       { "\n", -EINVAL },       { "x", -EINVAL },       { "-1", -EINVAL },
-        { " 1", -EINVAL },     { "1 ", -EINVAL },       { "1\n\n", -EINVAL },   { "0x10", -EINVAL },
-        { "4294967296", -ERANGE }, { "99999999999999999999999", -ERANGE }, { "4294967295", -EIO }, { "1", -EIO },
+        { "", -EINVAL },           { "\n", -EINVAL },
+        { "x", -EINVAL },          { "-1", -EINVAL },
+        { " 1", -EINVAL },         { "1 ", -EINVAL },
+        { "1\n\n", -EINVAL },      { "0x10", -EINVAL },
+        { "4294967296", -ERANGE }, { "99999999999999999999999", -ERANGE },
+        { "4294967295", -EIO },    { "1", -EIO },
 };
 
 START_TEST(what_is_not_the_id_of_a_type_is_refused) {

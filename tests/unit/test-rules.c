@@ -48,11 +48,14 @@ static const struct {
         { "fail /sys/a EBUSY times=4", "fail /sys/a EBUSY op=write nth=1 times=4" },
         { "fail /sys/a EBUSY always", "fail /sys/a EBUSY op=write nth=1 always" },
         { "fail /sys/a EBUSY always nth=2 op=read", "fail /sys/a EBUSY op=read nth=2 always" },
-        { "fail /sys/a EBUSY times=4294967294 nth=4294967294", "fail /sys/a EBUSY op=write nth=4294967294 times=4294967294" },
-        { "fail /sys/a EBUSY always times=2", "fail /sys/a EBUSY op=write nth=1 times=2" }, /* the last one counts */
+        { "fail /sys/a EBUSY times=4294967294 nth=4294967294",
+          "fail /sys/a EBUSY op=write nth=4294967294 times=4294967294" },
+        { "fail /sys/a EBUSY always times=2",
+          "fail /sys/a EBUSY op=write nth=1 times=2" }, /* the last one counts */
         { "delay /sys/a 2s", "delay /sys/a 2000ms op=write nth=1 times=1" },
         { "delay /sys/a 3 op=read always", "delay /sys/a 3000ms op=read nth=1 always" },
-        { "delay /driver/nvidia/probe/* 1min", "delay /driver/nvidia/probe/* 60000ms op=write nth=1 times=1" },
+        { "delay /driver/nvidia/probe/* 1min",
+          "delay /driver/nvidia/probe/* 60000ms op=write nth=1 times=1" },
         { "delay /sys/a 0", "delay /sys/a 0ms op=write nth=1 times=1" },
         { "text /sys/a hello", "text /sys/a \"hello\" op=read nth=1 times=1" },
         { "text /sys/a  op=read", "text /sys/a \"\" op=read nth=1 times=1" },
@@ -77,7 +80,8 @@ static char *without_quotes(const char *printed) {
 
         if (!first)
                 return g_strdup(printed);
-        return g_strdup_printf("%.*s%.*s%s", (int) (first - printed), printed, (int) (last - first - 1), first + 1, last + 1);
+        return g_strdup_printf("%.*s%.*s%s", (int) (first - printed), printed, (int) (last - first - 1),
+                               first + 1, last + 1);
 }
 
 START_TEST(a_printed_rule_reads_as_the_same_rule) {
@@ -145,12 +149,31 @@ START_TEST(a_text_is_for_readers_only) {
 }
 END_TEST
 
+static const char *const half_escapes[] = { "text /sys/a \\", "text /sys/a abc\\", "text /sys/a a\\\\\\" };
+
+START_TEST(a_text_does_not_end_within_an_escape) {
+        g_autofree char *why = NULL;
+
+        ck_assert_ptr_null(parse(half_escapes[_i], &why));
+        ck_assert_ptr_nonnull(why);
+}
+END_TEST
+
 static const struct {
         const char *text;
         unsigned ms;
 } times[] = {
-        { "0", 0 }, { "3", 3000 }, { "03", 3000 }, { "0ms", 0 }, { "150ms", 150 }, { "2s", 2000 }, { "1min", 60000 },
-        { "86400", 86400000 }, { "86400s", 86400000 }, { "1440min", 86400000 }, { "86400000ms", 86400000 },
+        { "0", 0 },
+        { "3", 3000 },
+        { "03", 3000 },
+        { "0ms", 0 },
+        { "150ms", 150 },
+        { "2s", 2000 },
+        { "1min", 60000 },
+        { "86400", 86400000 },
+        { "86400s", 86400000 },
+        { "1440min", 86400000 },
+        { "86400000ms", 86400000 },
 };
 
 START_TEST(a_time_has_a_unit_or_is_in_seconds) {
@@ -162,8 +185,30 @@ START_TEST(a_time_has_a_unit_or_is_in_seconds) {
 END_TEST
 
 static const char *const bad_times[] = {
-        "", " ", "s", "ms", "-1", "+1", " 1", "1 ", "1 s", "1h", "1sec", "1m", "1MS", "1.5s", "0x10", "1s1", "86401", "1441min",
-        "86400001ms", "4294967296", "4294967297ms", "18446744073709551616", "99999999999999999999999ms", "1\n",
+        "",
+        " ",
+        "s",
+        "ms",
+        "-1",
+        "+1",
+        " 1",
+        "1 ",
+        "1 s",
+        "1h",
+        "1sec",
+        "1m",
+        "1MS",
+        "1.5s",
+        "0x10",
+        "1s1",
+        "86401",
+        "1441min",
+        "86400001ms",
+        "4294967296",
+        "4294967297ms",
+        "18446744073709551616",
+        "99999999999999999999999ms",
+        "1\n",
 };
 
 START_TEST(what_is_not_a_time_up_to_a_day_is_refused) {
@@ -241,7 +286,8 @@ START_TEST(a_pattern_is_a_glob_over_the_whole_path) {
         g_autofree char *rule = g_strdup_printf("fail %s EIO", patterns[_i].pattern);
 
         add(rule);
-        ck_assert_int_eq(rules_apply(kernel, RULE_WRITE, patterns[_i].path, NULL), patterns[_i].matches ? -EIO : 0);
+        ck_assert_int_eq(rules_apply(kernel, RULE_WRITE, patterns[_i].path, NULL),
+                         patterns[_i].matches ? -EIO : 0);
 }
 END_TEST
 
@@ -317,7 +363,8 @@ static void *reboot_thread(void *data) {
 START_TEST(a_delay_holds_nobody_else_up_and_ends_with_a_reboot) {
         GThread *thread = g_thread_new("reboot", reboot_thread, NULL);
 
-        /* The thread gets the lock only while this one sleeps; the test's time is over long before the day is. */
+        /* The thread gets the lock only while this one sleeps; the test's time is over long before the day
+         * is. */
         add("delay /sys/a 1440min");
         ck_assert_int_eq(rules_apply(kernel, RULE_WRITE, "/sys/a", NULL), 0);
         ck_assert(kernel->rebooting);
@@ -371,6 +418,7 @@ int main(void) {
         add_table_test(tests, a_printed_rule_reads_as_the_same_rule, forms);
         add_table_test(tests, what_is_not_a_rule_is_refused_with_the_reason, refusals);
         tcase_add_test(tests, a_text_is_for_readers_only);
+        add_table_test(tests, a_text_does_not_end_within_an_escape, half_escapes);
         add_table_test(tests, a_time_has_a_unit_or_is_in_seconds, times);
         add_table_test(tests, what_is_not_a_time_up_to_a_day_is_refused, bad_times);
         tcase_add_test(tests, every_error_of_the_system_has_its_name);

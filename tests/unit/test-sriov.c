@@ -41,10 +41,22 @@ static const struct {
         int result;
         const char *then; /* what sriov_numvfs reads after that */
 } counts[] = {
-        { "0", 0, "0\n" },           { "4", 0, "4\n" },           { "8\n", 0, "8\n" },         { "0x8", 0, "8\n" },
-        { "010\n", 0, "8\n" },       { "9", -ERANGE, "0\n" },     { "65535", -ERANGE, "0\n" }, { "65536", -EINVAL, "0\n" },
-        { "", -EINVAL, "0\n" },      { "\n", -EINVAL, "0\n" },    { "four", -EINVAL, "0\n" },  { "-1", -EINVAL, "0\n" },
-        { "4 ", -EINVAL, "0\n" },    { "4\n\n", -EINVAL, "0\n" }, { "4\n4", -EINVAL, "0\n" },  { " 4", -EINVAL, "0\n" },
+        { "0", 0, "0\n" },
+        { "4", 0, "4\n" },
+        { "8\n", 0, "8\n" },
+        { "0x8", 0, "8\n" },
+        { "010\n", 0, "8\n" },
+        { "9", -ERANGE, "0\n" },
+        { "65535", -ERANGE, "0\n" },
+        { "65536", -EINVAL, "0\n" },
+        { "", -EINVAL, "0\n" },
+        { "\n", -EINVAL, "0\n" },
+        { "four", -EINVAL, "0\n" },
+        { "-1", -EINVAL, "0\n" },
+        { "4 ", -EINVAL, "0\n" },
+        { "4\n\n", -EINVAL, "0\n" },
+        { "4\n4", -EINVAL, "0\n" },
+        { " 4", -EINVAL, "0\n" },
         { "99999999999999999999", -EINVAL, "0\n" },
 };
 
@@ -101,13 +113,14 @@ static const struct {
         int result;
         const char *then; /* from 1 */
 } autoprobes[] = {
-        { "0", 0, "0\n" },   { "n\n", 0, "0\n" }, { "No", 0, "0\n" },       { "off", 0, "0\n" },       { "F", 0, "0\n" },
-        { "1", 0, "1\n" },   { "y", 0, "1\n" },   { "on\n", 0, "1\n" },     { "", -EINVAL, "1\n" },    { "o", -EINVAL, "1\n" },
-        { "2", -EINVAL, "1\n" }, { "\n", -EINVAL, "1\n" },
+        { "0", 0, "0\n" },      { "n\n", 0, "0\n" },     { "No", 0, "0\n" },      { "off", 0, "0\n" },
+        { "F", 0, "0\n" },      { "1", 0, "1\n" },       { "y", 0, "1\n" },       { "on\n", 0, "1\n" },
+        { "", -EINVAL, "1\n" }, { "o", -EINVAL, "1\n" }, { "2", -EINVAL, "1\n" }, { "\n", -EINVAL, "1\n" },
 };
 
 START_TEST(autoprobe_takes_the_kernels_yes_and_no) {
-        ck_assert_int_eq(bench_store(bench, PF "/sriov_drivers_autoprobe", autoprobes[_i].text), autoprobes[_i].result);
+        ck_assert_int_eq(bench_store(bench, PF "/sriov_drivers_autoprobe", autoprobes[_i].text),
+                         autoprobes[_i].result);
         assert_shows(bench, PF "/sriov_drivers_autoprobe", autoprobes[_i].then);
 }
 END_TEST
@@ -189,8 +202,9 @@ START_TEST(nvidias_driver_leaves_vfs_to_a_stub) {
 END_TEST
 
 START_TEST(a_driver_may_make_fewer_vfs_than_there_could_be) {
-        Bench *few = bench_new_from_text("{'format':1,'gpus':[{'address':'5:0.0','board':'plain','driver-max-vfs':6,"
-                                         "'enables-at-most':3}]}");
+        Bench *few = bench_new_from_text(
+                "{'format':1,'gpus':[{'address':'5:0.0','board':'plain','driver-max-vfs':6,"
+                "'enables-at-most':3}]}");
 
         assert_shows(few, PF "/sriov_totalvfs", "6\n");
         ck_assert_int_eq(bench_store(few, PF "/sriov_numvfs", "7"), -ERANGE);

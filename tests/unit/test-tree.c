@@ -42,7 +42,8 @@ static void teardown(void) {
 static const struct {
         const char *dir, *target, *text;
 } links[] = {
-        { "/sys/bus/pci/devices", "/sys/devices/pci0000:00/0000:08:00.0", "../../../devices/pci0000:00/0000:08:00.0" },
+        { "/sys/bus/pci/devices", "/sys/devices/pci0000:00/0000:08:00.0",
+          "../../../devices/pci0000:00/0000:08:00.0" },
         { "/sys/devices/pci0000:00/0000:08:00.0", "/sys/bus/pci", "../../../bus/pci" },
         { "/sys/devices/pci0000:00/0000:08:00.4", "/sys/devices/pci0000:00/0000:08:00.0", "../0000:08:00.0" },
         { "/sys/a/types/nvidia-1/devices", "/sys/a/uuid", "../../../uuid" },
@@ -78,7 +79,8 @@ START_TEST(a_path_is_made_once) {
 END_TEST
 
 START_TEST(children_are_found_and_in_order_however_they_came) {
-        static const char *const names[] = { "m", "a", "z", "c", "virtfn10", "virtfn1", "virtfn2", "b", "y", "0" };
+        static const char *const names[] = { "m",       "a",       "z", "c", "virtfn10",
+                                             "virtfn1", "virtfn2", "b", "y", "0" };
         Node *dir = node_make_path(tree->root, "dir");
 
         for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
@@ -87,7 +89,9 @@ START_TEST(children_are_found_and_in_order_however_they_came) {
         for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
                 ck_assert_str_eq(node_child(dir, names[i])->name, names[i]);
         for (unsigned i = 1; i < dir->children->len; i++)
-                ck_assert_int_lt(strcmp(((Node *) dir->children->pdata[i - 1])->name, ((Node *) dir->children->pdata[i])->name), 0);
+                ck_assert_int_lt(strcmp(((Node *) dir->children->pdata[i - 1])->name,
+                                        ((Node *) dir->children->pdata[i])->name),
+                                 0);
         ck_assert_ptr_null(node_child(dir, "virtfn"));
         ck_assert_ptr_null(node_child(dir, ""));
         ck_assert_ptr_null(node_child(node_child(dir, "a"), "a"));
@@ -118,7 +122,8 @@ START_TEST(no_two_files_have_the_same_number) {
 END_TEST
 
 START_TEST(lookup_goes_through_links_and_not_through_dead_ones) {
-        Node *device = node_make_path(tree->root, "sys/devices/gpu"), *file = node_add_attr(device, &attrs[0], NULL);
+        Node *device = node_make_path(tree->root, "sys/devices/gpu"),
+             *file = node_add_attr(device, &attrs[0], NULL);
         Node *bus = node_make_path(tree->root, "sys/bus");
 
         node_add_link(bus, "gpu", device);

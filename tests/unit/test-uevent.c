@@ -36,7 +36,8 @@ static uint32_t native_at(const GByteArray *message, size_t offset) {
         return value;
 }
 
-static const char *const add_pci[] = { "ACTION=add", "DEVPATH=/devices/pci0000:00/0000:08:00.4", "SUBSYSTEM=pci", NULL };
+static const char *const add_pci[] = { "ACTION=add", "DEVPATH=/devices/pci0000:00/0000:08:00.4",
+                                       "SUBSYSTEM=pci", NULL };
 
 START_TEST(a_message_begins_as_libudev_wants_it) {
         g_autoptr(GByteArray) message = encode(add_pci, 7);
@@ -57,7 +58,8 @@ END_TEST
 
 START_TEST(properties_follow_each_with_its_nul) {
         g_autoptr(GByteArray) message = encode(add_pci, 18446744073709551615U);
-        const char *p = (const char *) message->data + HEADER_SIZE, *end = (const char *) message->data + message->len;
+        const char *p = (const char *) message->data + HEADER_SIZE,
+                   *end = (const char *) message->data + message->len;
         int64_t now = g_get_monotonic_time();
 
         for (const char *const *entry = add_pci; *entry; entry++) {
@@ -73,8 +75,8 @@ START_TEST(properties_follow_each_with_its_nul) {
 }
 END_TEST
 
-/* The first four read out of the socket filter (SO_GET_FILTER) that libudev 252 sets for a monitor of that subsystem;
- * the others from another implementation of MurmurHash2. */
+/* The first four read out of the socket filter (SO_GET_FILTER) that libudev 252 sets for a monitor of that
+ * subsystem; the others from another implementation of MurmurHash2. */
 static const struct {
         const char *word;
         uint32_t hash;
@@ -102,8 +104,9 @@ START_TEST(the_type_of_a_device_is_hashed_the_same_way) {
 END_TEST
 
 START_TEST(a_key_is_told_from_one_that_begins_alike) {
-        g_autoptr(GByteArray) message = encode((const char *const[]){ "SUBSYSTEM_OLD=mdev", "XSUBSYSTEM=mdev", "SUBSYSTEM",
-                                                                      "SUBSYSTEM=pci", NULL }, 1);
+        g_autoptr(GByteArray) message = encode((const char *const[]){ "SUBSYSTEM_OLD=mdev", "XSUBSYSTEM=mdev",
+                                                                      "SUBSYSTEM", "SUBSYSTEM=pci", NULL },
+                                               1);
 
         ck_assert_uint_eq(big_endian_at(message, 24), hashes[0].hash);
 }
