@@ -23,7 +23,7 @@ static int bind_store(void *owner, const Attr *attr, const char *text, size_t le
 
         object_ref(device);
         device_lock(device);
-        if (device->gone)
+        if (device->gone || driver->dir->removed)
                 r = -ENODEV;
         else if (device->driver)
                 r = -EBUSY;

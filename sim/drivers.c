@@ -40,6 +40,8 @@ static void vfio_pci_remove(Driver *driver, Device *device) {
 }
 
 static bool pcieport_match(Driver *driver, Device *device) {
+        if (device->driver_override)
+                return match_override(driver, device);
         return pci_device(device)->class == 0x060400;
 }
 

@@ -218,7 +218,9 @@ static bool read_resolution(Place *at, JsonNode *node, void *target, size_t offs
 
         if (!text)
                 return false;
-        if (sscanf(text, "%5ux%5u%n", &type->width, &type->height, &end) != 2 || text[end] != '\0')
+        /* sscanf() would take signs and blanks. */
+        if (strspn(text, "0123456789x") != strlen(text) ||
+            sscanf(text, "%5ux%5u%n", &type->width, &type->height, &end) != 2 || text[end] != '\0')
                 return refuse(at, "'%s' is not a resolution, such as 5120x2880", text);
         return true;
 }
@@ -319,16 +321,20 @@ static const Key gpu_keys[] = {
         {},
 };
 
-/* The JSON parser calls itself for each level: a file of a million brackets would end us. */
-static bool too_deep(const char *text, size_t len) {
+/* The JSON parser calls itself for each level: a file of a million brackets would end us. It also takes
+ * comments and single quotes, which are not JSON and would hide brackets, or quotes, from this count. */
+static bool too_deep(const char *text, size_t len, bool *ret_plain) {
         bool quoted = false;
         unsigned depth = 0;
 
+        *ret_plain = true;
         for (size_t i = 0; i < len; i++) {
                 if (quoted && text[i] == '\\')
                         i++;
                 else if (text[i] == '"')
                         quoted = !quoted;
+                else if (!quoted && (text[i] == '/' || text[i] == '\''))
+                        *ret_plain = false;
                 else if (!quoted && (text[i] == '[' || text[i] == '{') && ++depth > DEPTH_MAX)
                         return true;
                 else if (!quoted && (text[i] == ']' || text[i] == '}') && depth > 0)
@@ -342,9 +348,15 @@ static JsonNode *parse_json(const char *file, const char *text, size_t len, GErr
         g_autoptr(JsonParser) parser = json_parser_new_immutable();
         g_autoptr(GError) e = NULL;
         JsonNode *root;
+        bool plain;
 
-        if (too_deep(text, len)) {
+        if (too_deep(text, len, &plain)) {
                 g_set_error(error, SIM_ERROR, 0, "%s: nested more than %u deep", file, DEPTH_MAX);
+                return NULL;
+        }
+        if (!plain) {
+                g_set_error(error, SIM_ERROR, 0, "%s: not JSON: it has no comments and no single quotes",
+                            file);
                 return NULL;
         }
         if (!json_parser_load_from_data(parser, text, (gssize) len, &e)) {
@@ -405,6 +417,10 @@ static bool read_board_into(GpuSpec *gpu, const char *data_dir, const char *name
         Place at = { file, NULL, path, error };
         size_t len;
 
+        if (!*name || strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") != strlen(name)) {
+                g_set_error(error, SIM_ERROR, 0, "'%s' is not the name of a board", name);
+                return false;
+        }
         if (!read_file(file, &text, &len, error))
                 return false;
         root = parse_json(file, text, len, error);
@@ -426,8 +442,6 @@ static bool read_board_name(Place *at, JsonNode *node, void *target, size_t offs
                 return false;
         if (!at->data_dir)
                 return refuse(at, "a board can't be made of another one");
-        if (!*name || strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") != strlen(name))
-                return refuse(at, "'%s' is not the name of a board", name);
         if (!read_board_into(target, at->data_dir, name, &e)) {
                 g_assert(e);
                 return refuse(at, "%s", e->message);
@@ -486,6 +500,8 @@ static bool read_gpu(Place *at, JsonNode *node, void *target) {
 
         if (!read_object(at, node, gpu_keys, gpu) || !check_gpu(at, gpu))
                 return false;
+        if (gpu->total_vfs > 0 && gpu->address.bus == 0)
+                return refuse(at, "sriov needs another bus than 00: the root ports are there");
         one->mtty = false;
         one->iommu = host->iommu;
         return host_spec_merge(host, one, at->error);

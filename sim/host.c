@@ -82,18 +82,47 @@ void host_spec_add(HostSpec *host, GpuSpec *gpu) {
         g_ptr_array_sort(host->gpus, compare_gpus);
 }
 
+/* Whether a function of one, its VFs counted in, is where one of the other is. */
+static bool overlap(const GpuSpec *a, const GpuSpec *b) {
+        bool taken[256] = {};
+
+        if (a->address.domain != b->address.domain || a->address.bus != b->address.bus)
+                return false;
+
+        taken[carved_pci_address_devfn(&a->address)] = true;
+        for (unsigned i = 0; i < a->total_vfs; i++) {
+                CarvedPciAddress vf = gpu_spec_vf_address(a, i);
+
+                taken[carved_pci_address_devfn(&vf)] = true;
+        }
+        for (unsigned i = 0; i < b->total_vfs; i++) {
+                CarvedPciAddress vf = gpu_spec_vf_address(b, i);
+
+                if (taken[carved_pci_address_devfn(&vf)])
+                        return true;
+        }
+
+        return taken[carved_pci_address_devfn(&b->address)];
+}
+
 bool host_spec_merge(HostSpec *host, HostSpec *other, GError **error) {
         for (unsigned i = 0; i < other->gpus->len; i++) {
                 GpuSpec *gpu = other->gpus->pdata[i];
 
                 for (unsigned j = 0; j < host->gpus->len; j++) {
-                        char text[CARVED_PCI_ADDRESS_MAX];
+                        const GpuSpec *there = host->gpus->pdata[j];
+                        char text[CARVED_PCI_ADDRESS_MAX], at[CARVED_PCI_ADDRESS_MAX];
 
-                        if (carved_pci_address_compare(&((GpuSpec *) host->gpus->pdata[j])->address,
-                                                       &gpu->address))
+                        if (!overlap(there, gpu))
                                 continue;
-                        g_set_error(error, SIM_ERROR, 0, "%s: two GPUs at %s", other->name,
-                                    carved_pci_address_format(&gpu->address, text));
+                        carved_pci_address_format(&gpu->address, text);
+                        carved_pci_address_format(&there->address, at);
+                        if (g_str_equal(text, at))
+                                g_set_error(error, SIM_ERROR, 0, "%s: two GPUs at %s", other->name, text);
+                        else
+                                g_set_error(error, SIM_ERROR, 0,
+                                            "%s: the GPUs at %s and %s, or their VFs, overlap", other->name,
+                                            at, text);
                         return false;
                 }
                 host_spec_add(host, gpu);
@@ -147,7 +176,9 @@ HostSpec *host_spec_scale(const char *name, GError **error) {
         g_autoptr(HostSpec) host = NULL;
         int end = 0;
 
-        if (sscanf(name, "scale:%3ux%3ux%3u%n", &gpus, &vfs, &types, &end) != 3 || name[end] != '\0' ||
+        /* sscanf() would take signs and blanks. */
+        if (strpbrk(name, "+- \t\n\v\f\r") ||
+            sscanf(name, "scale:%3ux%3ux%3u%n", &gpus, &vfs, &types, &end) != 3 || name[end] != '\0' ||
             gpus < 1 || gpus > 200 || vfs < 1 || vfs > 240 || types < 1 || types > 100) {
                 g_set_error(
                         error, SIM_ERROR, 0,

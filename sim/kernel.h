@@ -73,7 +73,7 @@ void kernel_unlock(Kernel *kernel);
 
 /* Both give the lock up meanwhile. */
 void kernel_sleep(Kernel *kernel, unsigned ms);
-void kernel_wait(Kernel *kernel); /* until something may have changed */
+void kernel_wait(Kernel *kernel);                         /* until something may have changed */
 bool kernel_wait_until(Kernel *kernel, int64_t end_usec); /* false: time is over */
 void kernel_wake(Kernel *kernel);
 

@@ -110,7 +110,9 @@ static int mdev_remove(Mdev *mdev) {
         object_ref(mdev);
         node_remove_child(mdev->device.dir, "mdev_type");
         node_remove_child(node_child(mdev->type->dir, "devices"), mdev->device.name);
+        device_lock(&mdev->device);
         device_unregister(&mdev->device);
+        device_unlock(&mdev->device);
         g_ptr_array_remove(mdev->parent->mdevs, mdev);
         kernel_wake(mdev->device.kernel);
         object_unref(mdev);
@@ -159,9 +161,12 @@ static int create_mdev(MdevType *type, const char *uuid) {
 
         device_add_files(&mdev->device, parent->device->dir);
         device_announce(&mdev->device);
+        device_lock(&mdev->device);
         r = device_bind(&mdev->device, mdev_driver(kernel, parent->ops->driver));
-        if (r < 0) {
+        if (r < 0)
                 device_unregister(&mdev->device);
+        device_unlock(&mdev->device);
+        if (r < 0) {
                 g_ptr_array_remove(parent->mdevs, mdev);
                 object_unref(mdev);
                 return r;

@@ -79,7 +79,7 @@ static void mdev_gone(Mdev *mdev) {
 static int mdev_may_remove(Mdev *mdev) {
         PciDevice *on = pci_device(mdev->parent->device);
 
-        if (!on->spec->remove_refuses)
+        if (!on->spec->remove_refuses || !mdev->data)
                 return 0;
         if (mdev->users > 0)
                 return -EPERM;

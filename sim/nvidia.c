@@ -178,6 +178,8 @@ static int probe_vf(PciDevice *vf) {
 static int nvidia_probe(Driver *driver, Device *device) {
         PciDevice *pci = pci_device(device);
 
+        if (!pci->spec)
+                return -ENODEV; /* a bridge, bound by hand */
         return pci->physfn ? probe_vf(pci) : probe_pf(pci);
 }
 
@@ -261,14 +263,26 @@ static bool any_in_use(GPtrArray *list) {
         return false;
 }
 
-/* Takes the driver from a card and all its VFs, which go with it. */
-static void strip(PciDevice *pf, Driver *driver) {
-        device_lock(&pf->device);
-        if (pf->device.driver == driver)
-                device_release(&pf->device);
-        if (pf->num_vfs > 0)
-                sriov_disable(pf);
-        device_unlock(&pf->device);
+/* Takes the driver from a function; the VFs of a card go with it. */
+static void strip(PciDevice *pci, Driver *driver) {
+        device_lock(&pci->device);
+        if (pci->device.driver == driver)
+                device_release(&pci->device);
+        if (pci->num_vfs > 0)
+                sriov_disable(pci);
+        device_unlock(&pci->device);
+}
+
+/* Any function that still has the driver: a VF whose card is elsewhere, say. */
+static PciDevice *next_bound(Kernel *kernel, Driver *driver) {
+        for (unsigned i = 0; i < kernel->pci->devices->len; i++) {
+                PciDevice *pci = kernel->pci->devices->pdata[i];
+
+                if (pci->device.driver == driver)
+                        return object_ref(pci);
+        }
+
+        return NULL;
 }
 
 static void attach_all(GPtrArray *list) {
@@ -298,8 +312,15 @@ int nvidia_reload(Kernel *kernel, unsigned away_ms) {
         object_ref(driver);
         for (unsigned i = 0; i < list->len; i++)
                 strip(list->pdata[i], driver);
-        while (driver->bound > 0)
-                kernel_wait(kernel);
+        while (driver->bound > 0) {
+                PciDevice *pci = next_bound(kernel, driver);
+
+                if (pci)
+                        strip(pci, driver);
+                else
+                        kernel_wait(kernel);
+                object_unref(pci);
+        }
         driver_unregister(driver);
         object_unref(driver);
 

@@ -90,15 +90,37 @@ static bool is_true(const char *text) {
         return g_ascii_strtoull(text, NULL, 0) != 0;
 }
 
-static int remove_store(void *owner, const Attr *attr, const char *text, size_t len) {
-        PciDevice *pci = owner;
+static PciDevice *card_below(PciDevice *port) {
+        GPtrArray *devices = port->device.kernel->pci->devices;
 
-        if (!is_true(text) || pci->device.gone)
-                return 0;
+        for (unsigned i = 0; i < devices->len; i++) {
+                PciDevice *pci = devices->pdata[i];
 
-        if (pci->spec && !pci->physfn)
+                if (pci->device.parent == &port->device && !pci->physfn)
+                        return object_ref(pci);
+        }
+
+        return NULL;
+}
+
+/* A port takes the cards below it along. */
+static void remove_function(PciDevice *pci) {
+        PciDevice *card;
+
+        pci->leaving = true;
+        while ((card = card_below(pci))) {
+                remove_function(card);
+                object_unref(card);
+        }
+
+        /* Noted only when it has gone: a rescan must not find it on its way out. */
+        if (pci_unplug(pci) && pci->spec && !pci->physfn)
                 g_ptr_array_add(pci->device.kernel->removed, gpu_spec_ref(pci->spec));
-        pci_unplug(pci);
+}
+
+static int remove_store(void *owner, const Attr *attr, const char *text, size_t len) {
+        if (is_true(text))
+                remove_function(owner);
         return 0;
 }
 

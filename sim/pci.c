@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "mdev.h"
 #include "pci.h"
 
 static void pci_finalize(void *object) {
@@ -55,7 +56,7 @@ static Device *root_port(Kernel *kernel, const CarvedPciAddress *below) {
 
         for (unsigned i = 0; i < kernel->pci->devices->len; i++) {
                 port = kernel->pci->devices->pdata[i];
-                if (!port->spec && port->address.domain == below->domain &&
+                if (!port->spec && !port->leaving && port->address.domain == below->domain &&
                     port->config[0x19] == below->bus) /* secondary bus */
                         return &port->device;
         }
@@ -156,15 +157,19 @@ void pci_wait_idle(PciDevice *pci, const char *what) {
         }
 }
 
-void pci_unplug(PciDevice *pci) {
+bool pci_unplug(PciDevice *pci) {
         Kernel *kernel = pci->device.kernel;
+        bool mine;
 
         object_ref(pci);
         device_lock(&pci->device);
-        if (!pci->device.gone) {
+        mine = !pci->device.gone;
+        if (mine) {
                 if (pci->num_vfs > 0)
                         sriov_disable(pci);
                 device_release(&pci->device);
+                if (pci->mdev) /* registered without a driver that would have taken it back */
+                        mdev_unregister_parent(g_steal_pointer(&pci->mdev));
                 if (pci->iommu_group)
                         iommu_group_remove(pci->iommu_group, &pci->device);
                 pci->iommu_group = NULL;
@@ -173,6 +178,7 @@ void pci_unplug(PciDevice *pci) {
         device_unlock(&pci->device);
         kernel_flush_names(kernel);
         object_unref(pci);
+        return mine;
 }
 
 PciDevice *pci_find(Kernel *kernel, const char *text) {

@@ -25,6 +25,7 @@ struct PciDevice {
         struct Nvidia *nvidia;   /* while the nvidia driver has it: state of the GPU (a VF: its PF's) */
         struct MdevParent *mdev; /* while it is an mdev parent */
         unsigned users;          /* who has it open: VFIO users of a VF, clients of a GPU */
+        bool leaving;            /* on its way out: nothing new below it */
         bool publishing;         /* its vGPU types are on their way */
         bool lost;               /* a VF its vendor driver was taken from by hand: useless until made anew */
 
@@ -52,8 +53,8 @@ void pci_init(Kernel *kernel, bool iommu);
 
 /* A card appears: with its bridge, announced, and bound to @spec's driver. NULL: the slot is taken. */
 PciDevice *pci_plug(Kernel *kernel, GpuSpec *spec);
-/* Gone, VFs first; waits for their users as the kernel does. */
-void pci_unplug(PciDevice *pci);
+/* Gone, VFs first; waits for their users as the kernel does. False: somebody else had done it. */
+bool pci_unplug(PciDevice *pci);
 
 PciDevice *pci_find(Kernel *kernel, const char *address);
 

@@ -76,6 +76,15 @@ static bool parse_count(const char *text, unsigned *ret) {
         return true;
 }
 
+/* An odd number of them: the last one escapes nothing. */
+static bool ends_in_backslash(const char *word) {
+        size_t n = strlen(word), backslashes = 0;
+
+        while (backslashes < n && word[n - 1 - backslashes] == '\\')
+                backslashes++;
+        return backslashes % 2 == 1;
+}
+
 static bool parse_value(Rule *rule, const char *word, char **ret_why) {
         switch (rule->kind) {
         case RULE_FAIL:
@@ -93,6 +102,10 @@ static bool parse_value(Rule *rule, const char *word, char **ret_why) {
                 }
                 return true;
         case RULE_TEXT:
+                if (ends_in_backslash(word)) {
+                        *ret_why = g_strdup_printf("'%s' ends in the middle of an escape", word);
+                        return false;
+                }
                 rule->text = g_strcompress(word);
                 rule->text_len = strlen(rule->text);
                 rule->op = RULE_READ;

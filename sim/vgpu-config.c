@@ -7,9 +7,10 @@
 
 static void append_type(GString *xml, const GpuSpec *gpu, const TypeSpec *type) {
         g_autofree char *name = g_markup_escape_text(type->name, -1);
+        g_autofree char *class = g_markup_escape_text(type->class ?: "Quadro", -1);
 
         g_string_append_printf(xml, "  <vgpuType id=\"%u\" name=\"%s\" class=\"%s\">\n", type->id, name,
-                               type->class ?: "Quadro");
+                               class);
         g_string_append_printf(
                 xml,
                 "    <devId vendorId=\"0x%04x\" deviceId=\"0x%04x\" subsystemVendorId=\"0x%04x\" "

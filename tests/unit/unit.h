@@ -7,7 +7,7 @@
 #include <glib.h>
 
 /* Longer than any test takes under sanitizers on a busy machine; a deadlock ends here. */
-#define UNIT_TIMEOUT_SEC 60.0
+#define UNIT_TIMEOUT_SEC 20.0
 
 static inline int unit_run(TCase *tests, const char *name) {
         Suite *suite = suite_create(name);
