@@ -26,9 +26,29 @@ typedef struct Verb {
         int (*run)(Init *init, const char *const *args, GString *out);
 } Verb;
 
-static int failed(GString *out, const char *what, int r) {
-        g_string_append_printf(out, "%s: %s\n", what, g_strerror(-r));
+static int failed(GString *out, const char *format, ...) G_GNUC_PRINTF(2, 3);
+
+static int failed(GString *out, const char *format, ...) {
+        va_list args;
+
+        va_start(args, format);
+        g_string_append_vprintf(out, format, args);
+        va_end(args);
+        g_string_append_c(out, '\n');
         return 1;
+}
+
+static int hold_failed(GString *out, const char *name, int r) {
+        switch (r) {
+        case -ENOENT:
+                return failed(out, "There is no vGPU, VF or GPU '%s'", name);
+        case -ENODEV:
+                return failed(out, "'%s' can't be opened: it has no type, or no driver for that", name);
+        case -EBUSY:
+                return failed(out, "'%s' is held already, or its driver is locked", name);
+        default:
+                return failed(out, "'%s' can't be held: %s", name, g_strerror(-r));
+        }
 }
 
 /* Starts the process that plays the VM, and waits until it has the node open. */
@@ -62,13 +82,13 @@ static int verb_hold(Init *init, const char *const *args, GString *out) {
 
         r = hold_begin(init->kernel, args[0], &hold, &node);
         if (r < 0)
-                return failed(out, args[0], r);
+                return hold_failed(out, args[0], r);
 
         r = start_holder(init, hold, node);
         if (r < 0) {
                 if (hold->pid <= 0)
                         hold_end(init->kernel, hold);
-                return failed(out, args[0], r);
+                return hold_failed(out, args[0], r);
         }
 
         pid = hold->pid;
@@ -94,7 +114,7 @@ static int verb_release(Init *init, const char *const *args, GString *out) {
                 return 2;
         }
         if (!hold)
-                return failed(out, args[0], -ENOENT);
+                return failed(out, "Nobody holds '%s'", args[0]);
 
         hold->linger_ms = linger;
         end_hold(init, hold);
@@ -105,7 +125,7 @@ static int verb_unplug(Init *init, const char *const *args, GString *out) {
         PciDevice *pci = pci_find(init->kernel, args[0]);
 
         if (!pci || !pci->spec || pci->physfn)
-                return failed(out, args[0], -ENODEV);
+                return failed(out, "There is no GPU at '%s'", args[0]);
 
         g_ptr_array_remove(init->host->gpus, pci->spec);
         pci_unplug(pci);
@@ -139,7 +159,7 @@ static int verb_plug(Init *init, const char *const *args, GString *out) {
 
         spec->address = address;
         if (!boot_plug(init->kernel, spec))
-                return failed(out, args[0], -EEXIST);
+                return failed(out, "There is a card at '%s' already", args[0]);
 
         host_spec_add(init->host, spec);
         return 0;
@@ -156,7 +176,9 @@ static int verb_reload_driver(Init *init, const char *const *args, GString *out)
         }
 
         r = nvidia_reload(init->kernel, away);
-        return r < 0 ? failed(out, "nvidia", r) : 0;
+        if (r == -EBUSY)
+                return failed(out, "The driver can't be unloaded: a card is in use");
+        return r < 0 ? failed(out, "The driver is not loaded") : 0;
 }
 
 static int verb_vgpud(Init *init, const char *const *args, GString *out) {
@@ -235,7 +257,7 @@ static int verb_dump(Init *init, const char *const *args, GString *out) {
         Node *node = node_lookup(init->kernel->tree->root, args[0] ?: "/sys");
 
         if (!node)
-                return failed(out, args[0], -ENOENT);
+                return failed(out, "There is no '%s'", args[0]);
 
         dump_tree(node, out);
         return 0;
@@ -337,8 +359,9 @@ int control_verb(Init *init, const char *const *words, GString *out) {
                 if (!g_str_equal(verb->name, words[0]))
                         continue;
                 if (n < verb->min || n > verb->max) {
-                        g_string_append_printf(out, "'%s' takes %u to %u arguments\n", verb->name, verb->min,
-                                               verb->max);
+                        g_string_append_printf(out,
+                                               "'%s' with %u words behind it? See carved-simctl --help\n",
+                                               verb->name, n);
                         return 2;
                 }
                 if (verb->living && init->options->frozen) {

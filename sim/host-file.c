@@ -421,6 +421,10 @@ static bool read_board_into(GpuSpec *gpu, const char *data_dir, const char *name
                 g_set_error(error, SIM_ERROR, 0, "'%s' is not the name of a board", name);
                 return false;
         }
+        if (!g_file_test(file, G_FILE_TEST_EXISTS)) {
+                g_set_error(error, SIM_ERROR, 0, "there is no board '%s'", name);
+                return false;
+        }
         if (!read_file(file, &text, &len, error))
                 return false;
         root = parse_json(file, text, len, error);
@@ -546,6 +550,11 @@ HostSpec *host_spec_load(const char *data_dir, const char *name, GError **error)
         else
                 file = g_strdup_printf("%s/hosts/%s.json", data_dir, name);
 
+        if (!strchr(name, '/') && !g_file_test(file, G_FILE_TEST_EXISTS)) {
+                g_set_error(error, SIM_ERROR, 0, "There is no host '%s'; --list-hosts names those shipped",
+                            name);
+                return NULL;
+        }
         if (!read_file(file, &text, &len, error))
                 return NULL;
         return host_spec_parse(data_dir, file, text, len, error);

@@ -249,6 +249,57 @@ START_TEST(of_two_who_reload_the_driver_one_does) {
 }
 END_TEST
 
+START_TEST(types_that_two_take_away_at_once_go_once) {
+        Bench *bench = bench_new("a2");
+        Writer create = { bench, A2 "/virtfn0/mdev_supported_types/nvidia-746/create", UUID };
+        Writer unbind_vf = { bench, "bus/pci/drivers/nvidia/unbind", "0000:08:00.4" };
+        Writer unbind_pf = { bench, "bus/pci/drivers/nvidia/unbind", "0000:08:00.0" };
+        GThread *first, *second, *third;
+
+        bench_enable_vfs(bench, "0000:08:00.0", 4);
+        bench->kernel->pace.vgpu = 50;
+
+        /* Both wait for the vGPU that is being made there. */
+        first = start(&create);
+        wait_for(bench, "bus/mdev/drivers/nvidia-vgpu-vfio/" UUID, true);
+        second = start(&unbind_vf);
+        wait_for(bench, "class/mdev_bus/0000:08:00.4", false);
+        third = start(&unbind_pf);
+
+        ck_assert_int_eq(finish(first, &create), 0);
+        ck_assert_int_eq(finish(second, &unbind_vf), 0);
+        ck_assert_int_eq(finish(third, &unbind_pf), 0);
+        ck_assert_uint_eq(bench_count(bench, "class/mdev_bus"), 0);
+        ck_assert_uint_eq(bench_count(bench, "bus/mdev/devices"), 0);
+        bench_free(bench);
+}
+END_TEST
+
+START_TEST(no_types_come_back_while_their_card_leaves) {
+        Bench *bench = bench_new("a2");
+        Writer create = { bench, A2 "/virtfn3/mdev_supported_types/nvidia-746/create", UUID };
+        Writer unbind = { bench, "bus/pci/drivers/nvidia/unbind", "0000:08:00.0" };
+        GThread *first, *second;
+
+        bench_enable_vfs(bench, "0000:08:00.0", 4);
+        bench->kernel->pace.vgpu = 50;
+        bench->kernel->pace.types = 1;
+
+        /* The first three VFs have lost theirs, the last one waits for a vGPU that is being made. */
+        first = start(&create);
+        wait_for(bench, "bus/mdev/drivers/nvidia-vgpu-vfio/" UUID, true);
+        second = start(&unbind);
+        wait_for(bench, "class/mdev_bus/0000:08:00.4", false);
+        nvidia_vgpud(bench->kernel);
+
+        ck_assert_int_eq(finish(first, &create), 0);
+        ck_assert_int_eq(finish(second, &unbind), 0);
+        bench_settle(bench);
+        ck_assert_uint_eq(bench_count(bench, "class/mdev_bus"), 0);
+        bench_free(bench);
+}
+END_TEST
+
 START_TEST(a_reload_frees_vfs_whose_card_is_elsewhere) {
         Bench *bench = bench_new("a2");
 
@@ -278,6 +329,8 @@ int main(void) {
         tcase_add_test(tests, removing_and_unbinding_a_vgpu_in_use_takes_it_away_once);
         tcase_add_test(tests, a_card_that_is_being_probed_is_left_to_it);
         tcase_add_test(tests, of_two_who_reload_the_driver_one_does);
+        tcase_add_test(tests, types_that_two_take_away_at_once_go_once);
+        tcase_add_test(tests, no_types_come_back_while_their_card_leaves);
         tcase_add_test(tests, a_reload_frees_vfs_whose_card_is_elsewhere);
         return unit_run(tests, "hotplug");
 }

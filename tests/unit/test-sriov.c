@@ -164,6 +164,8 @@ START_TEST(a_removed_card_comes_back_with_a_rescan) {
         unsigned devices = bench_count(bench, "bus/pci/devices");
 
         assert_stores(bench, PF "/sriov_numvfs", "4");
+        assert_stores(bench, PF "/remove", "0");
+        ck_assert(bench_exists(bench, PF));
         assert_stores(bench, PF "/remove", "1");
         ck_assert_uint_eq(bench_count(bench, "bus/pci/devices"), devices - 1);
         ck_assert(!bench_exists(bench, PF));
