@@ -275,6 +275,14 @@ void mdev_unregister_parent(MdevParent *parent) {
         static const char *const state[] = { "MDEV_STATE=unregistered", NULL };
         Device *device = parent->device;
 
+        object_ref(parent);
+        if (parent->unregistering) {
+                while (!parent->unregistered)
+                        kernel_wait(parent->kernel);
+                object_unref(parent);
+                return;
+        }
+
         parent->unregistering = true;
         node_remove_child(parent->kernel->mdev_class, device->name);
 
@@ -290,7 +298,10 @@ void mdev_unregister_parent(MdevParent *parent) {
                 ((MdevType *) parent->types->pdata[i])->parent = NULL;
         node_remove(parent->types_dir);
         device_uevent(device, "change", state);
-        object_unref(parent);
+        parent->unregistered = true;
+        kernel_wake(parent->kernel);
+        object_unref(parent); /* ours … */
+        object_unref(parent); /* … and the one it was made with */
 }
 
 void mdev_init(Kernel *kernel) {

@@ -37,7 +37,7 @@ struct MdevParent {
         Node *types_dir;
         GPtrArray *types; /* of MdevType */
         GPtrArray *mdevs; /* of Mdev, referenced */
-        bool unregistering;
+        bool unregistering, unregistered;
         void *data; /* the vendor's */
 };
 
@@ -59,7 +59,7 @@ MdevParent *mdev_register_parent(Device *device, const MdevOps *ops, void *data)
 void mdev_parent_add_type(MdevParent *parent, const char *suffix, const char *name, const char *description,
                           const void *data);
 void mdev_parent_announce(MdevParent *parent);
-/* All its devices go first; waits for those in use. */
+/* All its devices go first; waits for those in use. Who comes second waits for the first. */
 void mdev_unregister_parent(MdevParent *parent);
 
 Mdev *mdev_find(Kernel *kernel, const char *uuid);

@@ -117,5 +117,6 @@ void nvidia_mdev_withdraw(PciDevice *on) {
 
         /* Still set while its devices go: nobody may register it a second time meanwhile. */
         mdev_unregister_parent(parent);
-        on->mdev = NULL;
+        if (on->mdev == parent)
+                on->mdev = NULL;
 }

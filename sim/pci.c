@@ -169,7 +169,8 @@ bool pci_unplug(PciDevice *pci) {
                         sriov_disable(pci);
                 device_release(&pci->device);
                 if (pci->mdev) /* registered without a driver that would have taken it back */
-                        mdev_unregister_parent(g_steal_pointer(&pci->mdev));
+                        mdev_unregister_parent(pci->mdev);
+                pci->mdev = NULL;
                 if (pci->iommu_group)
                         iommu_group_remove(pci->iommu_group, &pci->device);
                 pci->iommu_group = NULL;
