@@ -158,6 +158,8 @@ static int verb_plug(Init *init, const char *const *args, GString *out) {
         }
 
         spec->address = address;
+        if (args[1] && !host_spec_may_add(init->host, spec, &error))
+                return failed(out, "It can't be put there: %s", error->message);
         if (!boot_plug(init->kernel, spec))
                 return failed(out, "There is a card at '%s' already", args[0]);
 

@@ -112,18 +112,29 @@ static const char *text_of(Place *at, JsonNode *node) {
         return json_node_get_string(node);
 }
 
-static bool read_text(Place *at, JsonNode *node, void *target, size_t offset) {
+static bool read_line(Place *at, JsonNode *node, void *target, size_t offset) {
         const char *text = text_of(at, node);
         char **field = G_STRUCT_MEMBER_P(target, offset);
 
         if (!text)
                 return false;
-        if (strpbrk(text, "\n/") || *text == '\0')
-                return refuse(at, "must be one line without a slash");
+        if (strchr(text, '\n') || *text == '\0')
+                return refuse(at, "must be one line");
 
         g_free(*field);
         *field = g_strdup(text);
         return true;
+}
+
+/* A word that may become the name of a file. */
+static bool read_text(Place *at, JsonNode *node, void *target, size_t offset) {
+        const char *text = text_of(at, node);
+
+        if (!text)
+                return false;
+        if (strpbrk(text, "\n/") || *text == '\0' || *text == '.')
+                return refuse(at, "must be one line without a slash");
+        return read_line(at, node, target, offset);
 }
 
 static bool number_of(Place *at, JsonNode *node, int64_t min, int64_t max, int64_t *ret) {
@@ -455,8 +466,6 @@ static bool read_board_name(Place *at, JsonNode *node, void *target, size_t offs
 
 /* What can only be told when all keys are there. */
 static bool check_gpu(Place *at, GpuSpec *gpu) {
-        CarvedPciAddress last = gpu_spec_vf_address(gpu, gpu->total_vfs ? gpu->total_vfs - 1 : 0);
-
         if (gpu->vendor == 0 || gpu->device == 0)
                 return refuse(at, "needs a board, or vendor and device");
         if (gpu->vfs_on && gpu->total_vfs == 0)
@@ -465,8 +474,6 @@ static bool check_gpu(Place *at, GpuSpec *gpu) {
                 return refuse(at, "vendor-vfio needs sriov: only VFs have it");
         if (gpu->framework != FRAMEWORK_NONE && gpu->types->len == 0)
                 return refuse(at, "a framework needs types");
-        if (gpu->total_vfs > 0 && last.bus != gpu->address.bus)
-                return refuse(at, "the last VF would be on bus %02x: one bus must do", last.bus);
 
         if (gpu->driver && !gpu->home_driver)
                 return refuse(at, "bound-to needs driver: the one that knows the card");
@@ -481,12 +488,11 @@ static bool check_gpu(Place *at, GpuSpec *gpu) {
 }
 
 static bool read_gpu(Place *at, JsonNode *node, void *target) {
+        g_autoptr(GpuSpec) gpu = gpu_spec_new();
+        g_autoptr(GError) e = NULL;
         HostSpec *host = target;
-        g_autoptr(HostSpec) one = host_spec_new(at->file);
-        GpuSpec *gpu = gpu_spec_new();
         JsonNode *board;
 
-        g_ptr_array_add(one->gpus, gpu);
         if (!JSON_NODE_HOLDS_OBJECT(node))
                 return refuse(at, "must be an object");
         if (!json_object_has_member(json_node_get_object(node), "address"))
@@ -504,11 +510,11 @@ static bool read_gpu(Place *at, JsonNode *node, void *target) {
 
         if (!read_object(at, node, gpu_keys, gpu) || !check_gpu(at, gpu))
                 return false;
-        if (gpu->total_vfs > 0 && gpu->address.bus == 0)
-                return refuse(at, "sriov needs another bus than 00: the root ports are there");
-        one->mtty = false;
-        one->iommu = host->iommu;
-        return host_spec_merge(host, one, at->error);
+        if (!host_spec_may_add(host, gpu, &e))
+                return refuse(at, "%s", e->message);
+
+        host_spec_add(host, gpu);
+        return true;
 }
 
 static bool read_gpus(Place *at, JsonNode *node, void *target, size_t offset) {
@@ -519,7 +525,7 @@ HostSpec *host_spec_parse(const char *data_dir, const char *file, const char *te
                           GError **error) {
         static const Key keys[] = {
                 { "format" },
-                { "description", read_text, G_STRUCT_OFFSET(HostSpec, description) },
+                { "description", read_line, G_STRUCT_OFFSET(HostSpec, description) },
                 { "iommu", read_bool, G_STRUCT_OFFSET(HostSpec, iommu) },
                 { "vfio-cdev", read_bool, G_STRUCT_OFFSET(HostSpec, vfio_cdev) },
                 { "mtty", read_bool, G_STRUCT_OFFSET(HostSpec, mtty) },

@@ -105,27 +105,45 @@ static bool overlap(const GpuSpec *a, const GpuSpec *b) {
         return taken[carved_pci_address_devfn(&b->address)];
 }
 
+bool host_spec_may_add(const HostSpec *host, const GpuSpec *gpu, GError **error) {
+        CarvedPciAddress last = gpu_spec_vf_address(gpu, gpu->total_vfs > 0 ? gpu->total_vfs - 1 : 0);
+        char text[CARVED_PCI_ADDRESS_MAX], at[CARVED_PCI_ADDRESS_MAX];
+
+        if (gpu->total_vfs > 0 && gpu->address.bus == 0) {
+                g_set_error(error, SIM_ERROR, 0, "sriov needs another bus than 00: the root ports are there");
+                return false;
+        }
+        if (gpu->total_vfs > 0 && last.bus != gpu->address.bus) {
+                g_set_error(error, SIM_ERROR, 0, "the last VF would be on bus %02x: one bus must do",
+                            last.bus);
+                return false;
+        }
+
+        carved_pci_address_format(&gpu->address, text);
+        for (unsigned i = 0; i < host->gpus->len; i++) {
+                const GpuSpec *there = host->gpus->pdata[i];
+
+                if (!overlap(there, gpu))
+                        continue;
+                carved_pci_address_format(&there->address, at);
+                if (g_str_equal(text, at))
+                        g_set_error(error, SIM_ERROR, 0, "two GPUs at %s", text);
+                else
+                        g_set_error(error, SIM_ERROR, 0, "the GPUs at %s and %s, or their VFs, overlap", at,
+                                    text);
+                return false;
+        }
+
+        return true;
+}
+
 bool host_spec_merge(HostSpec *host, HostSpec *other, GError **error) {
         for (unsigned i = 0; i < other->gpus->len; i++) {
-                GpuSpec *gpu = other->gpus->pdata[i];
-
-                for (unsigned j = 0; j < host->gpus->len; j++) {
-                        const GpuSpec *there = host->gpus->pdata[j];
-                        char text[CARVED_PCI_ADDRESS_MAX], at[CARVED_PCI_ADDRESS_MAX];
-
-                        if (!overlap(there, gpu))
-                                continue;
-                        carved_pci_address_format(&gpu->address, text);
-                        carved_pci_address_format(&there->address, at);
-                        if (g_str_equal(text, at))
-                                g_set_error(error, SIM_ERROR, 0, "%s: two GPUs at %s", other->name, text);
-                        else
-                                g_set_error(error, SIM_ERROR, 0,
-                                            "%s: the GPUs at %s and %s, or their VFs, overlap", other->name,
-                                            at, text);
+                if (!host_spec_may_add(host, other->gpus->pdata[i], error)) {
+                        g_prefix_error(error, "%s: ", other->name);
                         return false;
                 }
-                host_spec_add(host, gpu);
+                host_spec_add(host, other->gpus->pdata[i]);
         }
 
         host->mtty |= other->mtty;

@@ -85,6 +85,9 @@ HostSpec *host_spec_load(const char *data_dir, const char *name, GError **error)
 /* One more card, in the order of addresses: the order in which the kernel finds them. */
 void host_spec_add(HostSpec *host, GpuSpec *gpu);
 
+/* Whether there is room for it and all its VFs. */
+bool host_spec_may_add(const HostSpec *host, const GpuSpec *gpu, GError **error);
+
 /* Adds the GPUs of @other to @host; the same address twice is an error. */
 bool host_spec_merge(HostSpec *host, HostSpec *other, GError **error);
 

@@ -127,8 +127,8 @@ static bool parse_option(Rule *rule, const char *word, char **ret_why) {
         else if (g_str_has_prefix(word, "times=") && parse_count(word + strlen("times="), &rule->times))
                 return true;
         else {
-                *ret_why =
-                        g_strdup_printf("'%s' is not one of op=read, op=write, nth=N, times=N, always", word);
+                *ret_why = g_strdup_printf("'%s' is not one of op=read, %snth=N, times=N, always", word,
+                                           rule->kind == RULE_TEXT ? "" : "op=write, ");
                 return false;
         }
 
@@ -256,7 +256,7 @@ int rules_apply(Kernel *kernel, RuleOp op, const char *path, GString *out) {
                         continue;
 
                 if (rule->kind == RULE_DELAY)
-                        ms += rule->ms;
+                        ms = MIN(ms + rule->ms, DELAY_MAX_MS);
                 else if (rule->kind == RULE_FAIL && result == 0)
                         result = rule->error ? -rule->error : RULE_IGNORE;
                 else if (rule->kind == RULE_TEXT && out && result == 0) {

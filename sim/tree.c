@@ -221,11 +221,11 @@ char *node_link_text(Node *link) {
         const char *f = from, *t = to;
         GString *text = g_string_new(NULL);
 
-        /* Skip the common components. */
+        /* Skip the common components, but not the target itself: a link always ends in its name. */
         while (*f && *t) {
                 size_t nf = strcspn(f + 1, "/") + 1, nt = strcspn(t + 1, "/") + 1;
 
-                if (nf != nt || strncmp(f, t, nf) != 0)
+                if (nf != nt || strncmp(f, t, nf) != 0 || t[nt] == '\0')
                         break;
                 f += nf;
                 t += nt;
@@ -233,6 +233,6 @@ char *node_link_text(Node *link) {
 
         for (; *f; f += strcspn(f + 1, "/") + 1)
                 g_string_append(text, "../");
-        g_string_append(text, *t ? t + 1 : ".");
+        g_string_append(text, t + 1);
         return g_string_free(text, FALSE);
 }

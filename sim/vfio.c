@@ -119,6 +119,7 @@ VfioDevice *vfio_register(Device *of, IommuGroup *group) {
         vfio->device = g_new0(Device, 1);
         device_init(vfio->device, kernel, of, NULL, "vfio-dev", name, cdev_finalize);
         device_add_files(vfio->device, node_make_path(of->dir, "vfio-dev"));
+        node_add_link(vfio->device->dir, "device", of->dir);
         if (kernel->vfio_cdev) {
                 vfio->node = dev_node_new(kernel, node);
                 vfio->device->driver_data = vfio->node;

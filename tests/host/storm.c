@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Everything at once, at random, for a while. The host must live, and after a reboot look as on the first day.
+/* Everything at once, at random, for a while. The host must live, and after a reboot look as on the first
+ * day.
  *
  * Usage: host-storm SECONDS [SEED] */
 
@@ -18,7 +19,8 @@
 
 #define WORKERS 8
 
-static const char *const cards[] = { "0000:08:00.0", "0001:c8:00.0", "0000:26:00.0", "0000:3b:00.0", "0000:05:00.0" };
+static const char *const cards[] = { "0000:08:00.0", "0001:c8:00.0", "0000:26:00.0", "0000:3b:00.0",
+                                     "0000:05:00.0" };
 
 static int64_t end;
 static int operations;
@@ -41,10 +43,11 @@ static void random_uuid(GRand *random, char buf[static 37]) {
 
 static void sriov_manage(GRand *random) {
         const char *card = any_card(random);
-        const char *argv[] = { "/usr/lib/nvidia/sriov-manage", g_rand_boolean(random) ? "-e" : "-d", card, NULL };
+        const char *argv[] = { "/usr/lib/nvidia/sriov-manage", g_rand_boolean(random) ? "-e" : "-d", card,
+                               NULL };
 
-        g_spawn_sync(NULL, (char **) argv, NULL, G_SPAWN_STDOUT_TO_DEV_NULL | G_SPAWN_STDERR_TO_DEV_NULL, NULL, NULL,
-                     NULL, NULL, NULL, NULL);
+        g_spawn_sync(NULL, (char **) argv, NULL, G_SPAWN_STDOUT_TO_DEV_NULL | G_SPAWN_STDERR_TO_DEV_NULL,
+                     NULL, NULL, NULL, NULL, NULL, NULL);
 }
 
 static void set_numvfs(GRand *random) {
@@ -55,8 +58,9 @@ static void set_numvfs(GRand *random) {
 }
 
 static void create(GRand *random) {
-        g_autofree char *dir = g_strdup_printf("/sys/class/mdev_bus/0000:08:00.%d/mdev_supported_types/nvidia-%d/create",
-                                               g_rand_int_range(random, 4, 8), g_rand_int_range(random, 742, 757));
+        g_autofree char *dir =
+                g_strdup_printf("/sys/class/mdev_bus/0000:08:00.%d/mdev_supported_types/nvidia-%d/create",
+                                g_rand_int_range(random, 4, 8), g_rand_int_range(random, 742, 757));
         char uuid[37];
 
         random_uuid(random, uuid);
@@ -75,7 +79,8 @@ static void remove_one(GRand *random) {
 static void set_type(GRand *random) {
         g_autofree char *path = g_strdup_printf("/sys/bus/pci/devices/0000:26:00.%d/nvidia/current_vgpu_type",
                                                 g_rand_int_range(random, 4, 8));
-        g_autofree char *id = g_strdup_printf("%d", g_rand_boolean(random) ? 0 : g_rand_int_range(random, 1145, 1167));
+        g_autofree char *id =
+                g_strdup_printf("%d", g_rand_boolean(random) ? 0 : g_rand_int_range(random, 1145, 1167));
 
         put(path, id);
 }
@@ -130,8 +135,9 @@ static void *worker(void *data) {
                 void (*run)(GRand *random);
                 int weight;
         } kinds[] = {
-                { sriov_manage, 4 }, { set_numvfs, 10 },    { create, 30 },      { remove_one, 20 },  { set_type, 20 },
-                { hold_a_moment, 5 }, { pull_and_put, 1 }, { bind_unbind, 2 }, { look_around, 10 }, { reload, 1 },
+                { sriov_manage, 4 }, { set_numvfs, 10 },   { create, 30 },      { remove_one, 20 },
+                { set_type, 20 },    { hold_a_moment, 5 }, { pull_and_put, 1 }, { bind_unbind, 2 },
+                { look_around, 10 }, { reload, 1 },
         };
         GRand *random = data;
 
@@ -206,8 +212,8 @@ int main(int argc, char *argv[]) {
         same = before && after && g_str_equal(before, after);
         if (!same)
                 show_difference(before, after);
-        printf("# %d operations\n%s 1 - after a storm and a reboot the host is as on the first day\n", operations,
-               same ? "ok" : "not ok");
+        printf("# %d operations\n%s 1 - after a storm and a reboot the host is as on the first day\n",
+               operations, same ? "ok" : "not ok");
         free(before);
         free(after);
         return same ? 0 : 1;
