@@ -106,14 +106,13 @@ GByteArray *uevent_encode(GPtrArray *env, uint64_t seqnum) {
                 .devtype_hash = devtype ? htonl(murmur2(devtype, strlen(devtype))) : 0,
         };
 
-        g_byte_array_append(message, (const guint8 *) &header, sizeof header);
         for (unsigned i = 0; i < env->len; i++)
                 append_string(message, env->pdata[i]);
         append_string(message, number);
         append_string(message, usec);
 
-        ((UdevHeader *) message->data)->properties_len = message->len - (guint) sizeof header;
-        return message;
+        header.properties_len = message->len;
+        return g_byte_array_prepend(message, (const guint8 *) &header, sizeof header);
 }
 
 /* To the kernel, which checks that we own the name space, adds SEQNUM and multicasts to group 1. */
@@ -123,11 +122,11 @@ static void send_kernel(Uevents *uevents, GPtrArray *env) {
         g_autoptr(GByteArray) message = g_byte_array_new();
         g_autofree char *title = g_strdup_printf("%s@%s", value_of(env, "ACTION"), value_of(env, "DEVPATH"));
 
-        g_byte_array_append(message, (const guint8 *) &header, sizeof header);
         append_string(message, title);
         for (unsigned i = 0; i < env->len; i++)
                 append_string(message, env->pdata[i]);
-        ((struct nlmsghdr *) message->data)->nlmsg_len = message->len;
+        header.nlmsg_len = (uint32_t) (sizeof header + message->len);
+        g_byte_array_prepend(message, (const guint8 *) &header, sizeof header);
 
         if (sendto(uevents->fd, message->data, message->len, 0, (struct sockaddr *) &address,
                    sizeof address) < 0)
