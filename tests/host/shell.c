@@ -8,7 +8,7 @@
 
 #include "shell.h"
 
-#define DEADLINE_USEC (10 * G_USEC_PER_SEC)
+#define DEADLINE_USEC (30 * G_USEC_PER_SEC)
 
 char *shell(int *ret_code, const char *format, ...) {
         g_autofree char *command = NULL, *out = NULL, *err = NULL;

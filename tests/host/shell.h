@@ -14,5 +14,5 @@ char *shell(int *ret_code, const char *format, ...) G_GNUC_PRINTF(2, 3);
 /* How many lines of @text contain @part. */
 unsigned lines_with(const char *text, const char *part);
 
-/* Asks again until it is so, for ten seconds: for what other processes do in their own time. */
+/* Asks again until it is so, for half a minute: for what other processes do in their own time. */
 bool comes_true(bool (*is_so)(void *data), void *data);
