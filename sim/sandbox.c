@@ -277,8 +277,12 @@ static bool mount_tree(const Sandbox *sandbox, Kernel *kernel, GError **error) {
 }
 
 bool sandbox_build(const Sandbox *sandbox, Kernel *kernel, GError **error) {
-        if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
-                return fail(error, "make private", "/");
+        if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0) {
+                if (errno != EINVAL)
+                        return fail(error, "make private", "/");
+                g_set_error(error, SIM_ERROR, 0, "/ is no mount, as in a chroot: bind it onto itself first");
+                return false;
+        }
         if (sandbox->state_dir && !make_dir(sandbox->state_dir, error))
                 return false;
 
