@@ -153,15 +153,21 @@ START_TEST(what_the_command_left_behind_ends_with_it) {
 }
 END_TEST
 
-/* As somebody ordinary, on a machine whose /dev/fuse is open to all, as Debian's is. */
+/* As somebody ordinary, on a machine whose /dev/fuse is open to all, as Debian's is. The programs are copied:
+ * who can say that others may look where they were built. */
 static char *as_nobody(int *ret_code, const char *arguments) {
-        return shell(
-                ret_code,
-                "unshare -m bash -c 'mkdir -p %s/d && chmod 755 %s && mknod -m 666 %s/d/fuse c 10 229 && "
-                "mount --bind "
-                "%s/d/fuse /dev/fuse && cd / && exec setpriv --reuid=65534 --regid=65534 --clear-groups env "
-                "HOME=/ %s %s'",
-                dir, dir, dir, dir, sim, arguments);
+        g_autofree char *from = g_path_get_dirname(sim);
+
+        g_free(shell(NULL,
+                     "chmod 755 %s && mkdir -p %s/b/sim %s/d && cp -r %s/../dbus %s/b && "
+                     "cp -r %s/carved-sim %s/carved-simctl %s/hosts %s/boards %s/sriov-manage %s/b/sim && "
+                     "mknod -m 666 %s/d/fuse c 10 229",
+                     dir, dir, dir, from, dir, from, from, from, from, from, dir, dir));
+        return shell(ret_code,
+                     "unshare -m bash -c 'mount --bind %s/d/fuse /dev/fuse && cd / && PATH=%s/b/sim:$PATH "
+                     "exec setpriv "
+                     "--reuid=65534 --regid=65534 --clear-groups env HOME=/ %s/b/sim/carved-sim %s'",
+                     dir, dir, dir, arguments);
 }
 
 START_TEST(an_ordinary_user_has_it_all) {
