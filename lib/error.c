@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "error.h"
+
+G_DEFINE_QUARK(carved-error-quark, carved_error)
+
+bool carved_error_set_errno(GError **error, int errnum, const char *format, ...) {
+        g_autofree char *what = NULL;
+        va_list args;
+
+        va_start(args, format);
+        what = g_strdup_vprintf(format, args);
+        va_end(args);
+
+        g_set_error(error, CARVED_ERROR, CARVED_ERROR_KERNEL_REFUSED, "%s: %s", what, g_strerror(errnum));
+        return false;
+}

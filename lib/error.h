@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include <stdbool.h>
+
+#include <glib.h>
+
+/* What a client can act on. The names that these have on the bus are the daemon's business. */
+
+#define CARVED_ERROR (carved_error_quark())
+
+typedef enum CarvedError {
+        CARVED_ERROR_FAILED,
+        CARVED_ERROR_ABSENT, /* nothing there to read; never leaves the library */
+        CARVED_ERROR_NO_SUCH_GPU,
+        CARVED_ERROR_NO_SUCH_VF,
+        CARVED_ERROR_NO_SUCH_VGPU,
+        CARVED_ERROR_KERNEL_REFUSED,
+        CARVED_ERROR_STALLED,
+        CARVED_ERROR_INVALID_ARGS,
+        CARVED_ERROR_LIMITS_EXCEEDED,
+        _CARVED_ERROR_MAX
+} CarvedError;
+
+GQuark carved_error_quark(void);
+
+/* "What we tried: what errno means". Always false, so that callers can return it. */
+bool carved_error_set_errno(GError **error, int errnum, const char *format, ...) G_GNUC_PRINTF(3, 4);
