@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include <string.h>
+
+#include "gpu.h"
+#include "reason.h"
+
+static const char *const framework_names[_CARVED_FRAMEWORK_MAX] = {
+        [CARVED_FRAMEWORK_NONE] = "none",
+        [CARVED_FRAMEWORK_UNKNOWN] = "unknown",
+        [CARVED_FRAMEWORK_MDEV] = "mdev",
+        [CARVED_FRAMEWORK_VENDOR_VFIO] = "vendor-vfio",
+        [CARVED_FRAMEWORK_VF_PASSTHROUGH] = "vf-passthrough",
+};
+
+static const char *const gpu_state_names[_CARVED_GPU_STATE_MAX] = {
+        [CARVED_GPU_READY] = "ready",
+        [CARVED_GPU_NO_DRIVER] = "no-driver",
+        [CARVED_GPU_UNSETTLED] = "unsettled",
+        [CARVED_GPU_STALLED] = "stalled",
+};
+
+static const char *const vf_role_names[_CARVED_VF_ROLE_MAX] = {
+        [CARVED_VF_FREE] = "free",
+        [CARVED_VF_VGPU] = "vgpu",
+        [CARVED_VF_PASSTHROUGH] = "passthrough",
+        [CARVED_VF_HOST] = "host",
+};
+
+const char *carved_framework_to_string(CarvedFramework framework) {
+        return framework_names[framework];
+}
+
+const char *carved_gpu_state_to_string(CarvedGpuState state) {
+        return gpu_state_names[state];
+}
+
+const char *carved_vf_role_to_string(CarvedVfRole role) {
+        return vf_role_names[role];
+}
+
+CarvedType *carved_type_new(const char *id) {
+        CarvedType *type = g_new0(CarvedType, 1);
+
+        type->id = g_strdup(id);
+        return type;
+}
+
+void carved_type_free(CarvedType *type) {
+        if (!type)
+                return;
+
+        g_free(type->id);
+        g_free(type->name);
+        g_free(type->resource);
+        g_free(type->max_resolution);
+        g_free(type->device_api);
+        g_free(type);
+}
+
+static void vf_free(void *p) {
+        CarvedVf *vf = p;
+
+        g_free(vf->driver);
+        g_free(vf->available);
+        g_free(vf->error);
+        carved_reason_clear(&vf->reason);
+        g_free(vf);
+}
+
+static void vgpu_free(void *p) {
+        CarvedVgpu *vgpu = p;
+
+        g_free(vgpu->type);
+        g_free(vgpu->params);
+        g_free(vgpu->error);
+        g_free(vgpu);
+}
+
+CarvedGpu *carved_gpu_new(const CarvedPciAddress *address) {
+        CarvedGpu *gpu = g_new0(CarvedGpu, 1);
+
+        gpu->address = *address;
+        gpu->numa_node = -1;
+        gpu->iommu_group = -1;
+        gpu->settled = true;
+        gpu->types = g_ptr_array_new_with_free_func((GDestroyNotify) carved_type_free);
+        gpu->vfs = g_ptr_array_new_with_free_func(vf_free);
+        gpu->vgpus = g_ptr_array_new_with_free_func(vgpu_free);
+        return gpu;
+}
+
+void carved_gpu_free(CarvedGpu *gpu) {
+        if (!gpu)
+                return;
+
+        g_free(gpu->vendor);
+        g_free(gpu->model);
+        g_free(gpu->driver);
+        g_free(gpu->error);
+        g_free(gpu->available);
+        g_free(gpu->identity);
+        carved_reason_clear(&gpu->reason);
+        g_ptr_array_unref(gpu->types);
+        g_ptr_array_unref(gpu->vfs);
+        g_ptr_array_unref(gpu->vgpus);
+        g_free(gpu);
+}
+
+CarvedVf *carved_gpu_add_vf(CarvedGpu *gpu, uint32_t index, const CarvedPciAddress *address) {
+        CarvedVf *vf = g_new0(CarvedVf, 1);
+
+        vf->gpu = gpu;
+        vf->address = *address;
+        vf->index = index;
+        vf->iommu_group = -1;
+        vf->vgpu = -1;
+        g_ptr_array_add(gpu->vfs, vf);
+        return vf;
+}
+
+CarvedVgpu *carved_gpu_add_vgpu(CarvedGpu *gpu, const char *uuid, int32_t vf_index) {
+        CarvedVgpu *vgpu = g_new0(CarvedVgpu, 1);
+
+        g_strlcpy(vgpu->uuid, uuid, sizeof vgpu->uuid);
+        for (char *p = vgpu->uuid; *p; p++)
+                *p = g_ascii_tolower(*p);
+        vgpu->gpu = gpu;
+        vgpu->vf_index = vf_index;
+        vgpu->iommu_group = -1;
+        vgpu->gpu_instance = -1;
+        vgpu->placement_id = -1;
+        g_ptr_array_add(gpu->vgpus, vgpu);
+        return vgpu;
+}
+
+static int compare_vfs(const void *a, const void *b) {
+        const CarvedVf *x = *(CarvedVf *const *) a, *y = *(CarvedVf *const *) b;
+
+        return x->index < y->index ? -1 : x->index > y->index;
+}
+
+static int compare_vgpus(const void *a, const void *b) {
+        const CarvedVgpu *x = *(CarvedVgpu *const *) a, *y = *(CarvedVgpu *const *) b;
+
+        return strcmp(x->uuid, y->uuid);
+}
+
+static CarvedVfRole role_of(const CarvedVf *vf) {
+        if (vf->vgpu >= 0)
+                return CARVED_VF_VGPU;
+        if (!vf->driver)
+                return CARVED_VF_FREE;
+        if (strstr(vf->driver, "vfio"))
+                return CARVED_VF_PASSTHROUGH;
+
+        return vf->framework == CARVED_FRAMEWORK_VF_PASSTHROUGH ? CARVED_VF_HOST : CARVED_VF_FREE;
+}
+
+static CarvedGpuState state_of(const CarvedGpu *gpu) {
+        if (gpu->stalled)
+                return CARVED_GPU_STALLED;
+        if (!gpu->driver)
+                return CARVED_GPU_NO_DRIVER;
+
+        return gpu->settled ? CARVED_GPU_READY : CARVED_GPU_UNSETTLED;
+}
+
+void carved_gpu_finish(CarvedGpu *gpu) {
+        char address[CARVED_PCI_ADDRESS_MAX];
+
+        g_ptr_array_sort(gpu->vfs, compare_vfs);
+        g_ptr_array_sort(gpu->vgpus, compare_vgpus);
+
+        for (unsigned i = 0; i < gpu->vgpus->len; i++) {
+                const CarvedVgpu *vgpu = gpu->vgpus->pdata[i];
+                CarvedVf *vf = vgpu->vf_index < 0 ? NULL :
+                                (CarvedVf *) carved_gpu_find_vf(gpu, (uint32_t) vgpu->vf_index);
+
+                if (vf)
+                        vf->vgpu = (int32_t) i;
+        }
+
+        gpu->state = state_of(gpu);
+        g_free(gpu->identity);
+        gpu->identity = g_strdup_printf("%04x:%04x:%04x:%04x@%s", gpu->vendor_id, gpu->device_id,
+                                        gpu->subsystem_vendor_id, gpu->subsystem_device_id,
+                                        carved_pci_address_format(&gpu->address, address));
+
+        for (unsigned i = 0; i < gpu->vfs->len; i++) {
+                CarvedVf *vf = gpu->vfs->pdata[i];
+
+                vf->role = role_of(vf);
+                carved_reason_clear(&vf->reason);
+                vf->reason = carved_reason_for_vf(vf);
+        }
+        carved_reason_clear(&gpu->reason);
+        gpu->reason = carved_reason_for_gpu(gpu);
+}
+
+int carved_gpu_find_type(const CarvedGpu *gpu, const char *id) {
+        unsigned low = 0, high = gpu->types->len;
+
+        while (low < high) {
+                unsigned middle = low + (high - low) / 2;
+                int r = carved_type_id_compare(id, ((CarvedType *) gpu->types->pdata[middle])->id);
+
+                if (r == 0)
+                        return (int) middle;
+                if (r < 0)
+                        high = middle;
+                else
+                        low = middle + 1;
+        }
+
+        return -1;
+}
+
+const CarvedVf *carved_gpu_find_vf(const CarvedGpu *gpu, uint32_t index) {
+        CarvedVf key = { .index = index }, *p = &key, **found;
+
+        /* Nearly always all of them are there. */
+        if (index < gpu->vfs->len && ((CarvedVf *) gpu->vfs->pdata[index])->index == index)
+                return gpu->vfs->pdata[index];
+        if (gpu->vfs->len == 0)
+                return NULL;
+
+        found = bsearch(&p, gpu->vfs->pdata, gpu->vfs->len, sizeof(void *), compare_vfs);
+        return found ? *found : NULL;
+}
+
+const CarvedVf *carved_gpu_find_vf_by_address(const CarvedGpu *gpu, const CarvedPciAddress *address) {
+        for (unsigned i = 0; i < gpu->vfs->len; i++) {
+                const CarvedVf *vf = gpu->vfs->pdata[i];
+
+                if (carved_pci_address_compare(&vf->address, address) == 0)
+                        return vf;
+        }
+
+        return NULL;
+}
+
+const CarvedVgpu *carved_gpu_find_vgpu(const CarvedGpu *gpu, const char *uuid) {
+        for (unsigned i = 0; i < gpu->vgpus->len; i++) {
+                const CarvedVgpu *vgpu = gpu->vgpus->pdata[i];
+
+                if (g_ascii_strcasecmp(vgpu->uuid, uuid) == 0)
+                        return vgpu;
+        }
+
+        return NULL;
+}
+
+const CarvedType *carved_vgpu_type(const CarvedVgpu *vgpu) {
+        int i = vgpu->type ? carved_gpu_find_type(vgpu->gpu, vgpu->type) : -1;
+
+        return i < 0 ? NULL : vgpu->gpu->types->pdata[i];
+}
+
+bool carved_gpu_hosts_vgpus(const CarvedGpu *gpu) {
+        return gpu->framework != CARVED_FRAMEWORK_NONE;
+}
+
+bool carved_vf_hosts_vgpus(const CarvedVf *vf) {
+        return vf->framework != CARVED_FRAMEWORK_NONE && vf->framework != CARVED_FRAMEWORK_UNKNOWN;
+}
+
+bool carved_vf_is_creatable(const CarvedVf *vf, unsigned type) {
+        if (vf->framework == CARVED_FRAMEWORK_VF_PASSTHROUGH)
+                return vf->role == CARVED_VF_FREE;
+
+        return vf->available && vf->available[type] > 0;
+}
+
+bool carved_gpu_is_creatable(const CarvedGpu *gpu, unsigned type) {
+        if (gpu->available && gpu->available[type] > 0)
+                return true;
+
+        for (unsigned i = 0; i < gpu->vfs->len; i++)
+                if (carved_vf_is_creatable(gpu->vfs->pdata[i], type))
+                        return true;
+
+        return false;
+}
+
+bool carved_gpu_available(const CarvedGpu *gpu, unsigned type, uint32_t *ret) {
+        const CarvedType *t = gpu->types->pdata[type];
+        uint32_t sum = 0, left;
+
+        if (gpu->available) {
+                *ret = gpu->available[type];
+                return true;
+        }
+
+        for (unsigned i = 0; i < gpu->vfs->len; i++) {
+                const CarvedVf *vf = gpu->vfs->pdata[i];
+
+                if (vf->framework == CARVED_FRAMEWORK_VF_PASSTHROUGH)
+                        sum += vf->role == CARVED_VF_FREE;
+                else if (vf->available)
+                        sum += vf->available[type];
+        }
+
+        /* Each VF says "one more here" up to the last free place on the card: the card's maximum tells how many. */
+        if (sum > 0 && !(t->known & CARVED_TYPE_MAX_INSTANCES))
+                return false;
+
+        left = t->max_instances > gpu->vgpus->len ? t->max_instances - gpu->vgpus->len : 0;
+        *ret = MIN(sum, left);
+        return true;
+}
+
+uint32_t carved_gpu_used(const CarvedGpu *gpu, unsigned type) {
+        const CarvedType *t = gpu->types->pdata[type];
+        uint32_t used = 0;
+
+        for (unsigned i = 0; i < gpu->vgpus->len; i++) {
+                const CarvedVgpu *vgpu = gpu->vgpus->pdata[i];
+
+                used += g_strcmp0(vgpu->type, t->id) == 0;
+        }
+        return used;
+}
+
+int carved_type_id_compare(const char *a, const char *b) {
+        while (*a && *b) {
+                if (g_ascii_isdigit(*a) && g_ascii_isdigit(*b)) {
+                        size_t zeros_a = strspn(a, "0"), zeros_b = strspn(b, "0");
+                        size_t len_a = strspn(a + zeros_a, "0123456789"), len_b = strspn(b + zeros_b, "0123456789");
+                        int r;
+
+                        if (len_a != len_b)
+                                return len_a < len_b ? -1 : 1;
+                        r = strncmp(a + zeros_a, b + zeros_b, len_a);
+                        if (r != 0)
+                                return r;
+                        if (zeros_a != zeros_b) /* different texts are never equal */
+                                return zeros_a < zeros_b ? -1 : 1;
+                        a += zeros_a + len_a;
+                        b += zeros_b + len_b;
+                } else {
+                        if (*a != *b)
+                                return (unsigned char) *a < (unsigned char) *b ? -1 : 1;
+                        a++;
+                        b++;
+                }
+        }
+
+        return *a ? 1 : *b ? -1 : 0;
+}
+
+char *carved_resource_name(const char *domain, const char *type_name) {
+        GString *name = g_string_new(domain);
+        bool space = false;
+
+        g_string_append_c(name, '/');
+        for (const char *p = type_name; *p; p++) {
+                if (g_ascii_isspace(*p)) {
+                        space = true;
+                        continue;
+                }
+                /* Each run of white space is one, and none at the ends. */
+                if (space && name->str[name->len - 1] != '/')
+                        g_string_append_c(name, '_');
+                space = false;
+                g_string_append_c(name, *p == '/' || *p == '.' ? '_' : *p);
+        }
+        return g_string_free(name, FALSE);
+}

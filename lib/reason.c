@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include <string.h>
+
+#include "reason.h"
+
+void carved_reason_clear(CarvedReason *reason) {
+        reason->code = NULL;
+        g_clear_pointer(&reason->text, g_free);
+}
+
+G_GNUC_PRINTF(2, 3) static CarvedReason reason(const char *code, const char *format, ...) {
+        va_list args;
+        char *text;
+
+        va_start(args, format);
+        text = g_strdup_vprintf(format, args);
+        va_end(args);
+        return (CarvedReason){ code, text };
+}
+
+static CarvedReason no_reason(void) {
+        return (CarvedReason){ NULL, NULL };
+}
+
+static bool any_creatable(const CarvedGpu *gpu) {
+        for (unsigned i = 0; i < gpu->types->len; i++)
+                if (carved_gpu_is_creatable(gpu, i))
+                        return true;
+
+        return false;
+}
+
+/* What keeps the whole card from having vGPUs, however many are there. */
+static CarvedReason for_card(const CarvedGpu *gpu) {
+        if (gpu->stalled)
+                return reason("stalled", "The driver does not answer: somebody holds the card's lock in the kernel");
+        if (!gpu->driver)
+                return reason("no-driver", "No driver is bound to the card");
+        if (strstr(gpu->driver, "vfio"))
+                return reason("on-vfio-pci", "The card is bound to %s, to be passed through whole", gpu->driver);
+        if (gpu->framework == CARVED_FRAMEWORK_NONE)
+                return reason("no-sriov", "The card has no SR-IOV, and driver %s offers no mediated devices",
+                              gpu->driver);
+        if (gpu->iommu_group < 0 && !gpu->has_mdev)
+                return reason("no-iommu", "The card is in no IOMMU group: the IOMMU is off or missing");
+        if (gpu->has_sriov && !gpu->has_mdev && gpu->num_vfs == 0)
+                return reason("vfs-off", "SR-IOV is off: none of %u VFs is enabled", gpu->total_vfs);
+
+        return no_reason();
+}
+
+static CarvedReason types_pending(void) {
+        return reason("types-pending", "The driver has not published its vGPU types yet");
+}
+
+CarvedReason carved_reason_for_gpu(const CarvedGpu *gpu) {
+        CarvedReason r = for_card(gpu);
+
+        if (r.code || any_creatable(gpu))
+                return r;
+        if (gpu->vgpus->len > 0)
+                return reason("full", "All that the card can hold is there: %u vGPUs", gpu->vgpus->len);
+        if (gpu->framework == CARVED_FRAMEWORK_VF_PASSTHROUGH)
+                return reason("full", "Each of its %u VFs is taken", gpu->vfs->len);
+
+        return types_pending();
+}
+
+static bool vf_any_creatable(const CarvedVf *vf) {
+        for (unsigned i = 0; i < vf->gpu->types->len; i++)
+                if (carved_vf_is_creatable(vf, i))
+                        return true;
+
+        return false;
+}
+
+CarvedReason carved_reason_for_vf(const CarvedVf *vf) {
+        const CarvedGpu *gpu = vf->gpu;
+
+        if (vf->error)
+                return reason("unreadable", "%s", vf->error);
+        if (gpu->stalled)
+                return for_card(gpu);
+        if (vf->vgpu >= 0)
+                return reason("occupied", "The VF holds vGPU %s", ((CarvedVgpu *) gpu->vgpus->pdata[vf->vgpu])->uuid);
+        if (vf->role == CARVED_VF_PASSTHROUGH)
+                return reason("on-vfio-pci", "The VF is bound to %s, to be passed through whole", vf->driver);
+        if (vf->role == CARVED_VF_HOST)
+                return reason("host-driver", "The host itself uses the VF, by driver %s", vf->driver);
+        if (vf->iommu_group < 0)
+                return reason("no-iommu", "The VF is in no IOMMU group: the IOMMU is off or missing");
+        if (vf_any_creatable(vf))
+                return no_reason();
+        if (!vf->driver && vf->framework != CARVED_FRAMEWORK_VF_PASSTHROUGH)
+                return reason("no-driver", "No driver is bound to the VF");
+        if (!vf->settled || gpu->types->len == 0)
+                return types_pending();
+
+        return reason("full", "All that the card can hold is there: %u vGPUs", gpu->vgpus->len);
+}
+
+/* The first vGPU of another size than @type, which fixes the card to its own. */
+static const CarvedVgpu *other_size(const CarvedGpu *gpu, const CarvedType *type) {
+        if (!(type->known & CARVED_TYPE_FRAMEBUFFER))
+                return NULL;
+
+        for (unsigned i = 0; i < gpu->vgpus->len; i++) {
+                const CarvedType *t = carved_vgpu_type(gpu->vgpus->pdata[i]);
+
+                if (t && (t->known & CARVED_TYPE_FRAMEBUFFER) && t->framebuffer_mib != type->framebuffer_mib)
+                        return gpu->vgpus->pdata[i];
+        }
+        return NULL;
+}
+
+CarvedReason carved_reason_for_type(const CarvedGpu *gpu, unsigned index) {
+        const CarvedType *type = gpu->types->pdata[index];
+        CarvedReason r = for_card(gpu);
+        const CarvedVgpu *other;
+
+        if (r.code || carved_gpu_is_creatable(gpu, index))
+                return r;
+
+        other = other_size(gpu, type);
+        if (other)
+                return reason("size-fixed", "vGPU %s fixes the card to its own size, %" G_GUINT64_FORMAT " MiB",
+                              other->uuid, carved_vgpu_type(other)->framebuffer_mib);
+        if (gpu->vgpus->len > 0 || gpu->framework == CARVED_FRAMEWORK_VF_PASSTHROUGH)
+                return reason("full", "All that the card can hold of this type is there");
+
+        return types_pending();
+}
