@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "gpu.h"
+
+/* All GPUs as last seen. Only carved_model_apply() changes it, and tells what became different. */
+
+typedef struct CarvedModel CarvedModel;
+
+/* What an object can be asked for: one bit, one interface on the bus. */
+typedef enum CarvedFacet {
+        CARVED_FACET_GPU = 1 << 0,
+        CARVED_FACET_SRIOV = 1 << 1,
+        CARVED_FACET_VF = 1 << 2,
+        CARVED_FACET_VGPU_HOST = 1 << 3,
+        CARVED_FACET_VGPU = 1 << 4,
+} CarvedFacet;
+
+/* What can become different while the object stays. */
+typedef enum CarvedField {
+        CARVED_FIELD_DRIVER = 1 << 0,
+        CARVED_FIELD_IOMMU_GROUP = 1 << 1,
+        CARVED_FIELD_FRAMEWORK = 1 << 2,
+        CARVED_FIELD_STATE = 1 << 3,
+        CARVED_FIELD_REASONS = 1 << 4,
+        CARVED_FIELD_ERROR = 1 << 5,
+        CARVED_FIELD_TYPES = 1 << 6,
+        CARVED_FIELD_AVAILABLE = 1 << 7,
+        CARVED_FIELD_NUMA_NODE = 1 << 8,
+        CARVED_FIELD_TOTAL_VFS = 1 << 9,
+        CARVED_FIELD_NUM_VFS = 1 << 10,
+        CARVED_FIELD_VFS = 1 << 11,
+        CARVED_FIELD_CREATABLE = 1 << 12,
+        CARVED_FIELD_ROLE = 1 << 13,
+        CARVED_FIELD_VGPU = 1 << 14,
+        CARVED_FIELD_TYPE = 1 << 15,
+        CARVED_FIELD_TYPE_NAME = 1 << 16,
+        CARVED_FIELD_PARAMS = 1 << 17,
+        CARVED_FIELD_GPU_INSTANCE = 1 << 18,
+        CARVED_FIELD_PLACEMENT = 1 << 19,
+} CarvedField;
+
+typedef enum CarvedObjectKind {
+        CARVED_OBJECT_GPU,
+        CARVED_OBJECT_VF,
+        CARVED_OBJECT_VGPU,
+} CarvedObjectKind;
+
+typedef struct CarvedObject {
+        CarvedObjectKind kind;
+        CarvedPciAddress gpu;
+        int32_t vf_index; /* of a VF, or of the VF that a vGPU is on; -1: none */
+        char uuid[CARVED_UUID_LEN + 1];
+} CarvedObject;
+
+typedef struct CarvedChange {
+        CarvedObject object;
+        unsigned removed, added; /* CarvedFacet */
+        unsigned fields;         /* CarvedField, of facets that stayed */
+} CarvedChange;
+
+typedef enum CarvedUpdateKind {
+        CARVED_UPDATE_READ,    /* @gpu is how it is now; taken */
+        CARVED_UPDATE_STALLED, /* it does not answer; the rest is as last seen */
+        CARVED_UPDATE_FAILED,  /* it could not be read: @text; the rest is as last seen */
+        CARVED_UPDATE_GONE,
+} CarvedUpdateKind;
+
+typedef struct CarvedUpdate {
+        CarvedUpdateKind kind;
+        CarvedPciAddress address;
+        CarvedGpu *gpu; /* READ: the new one. STALLED, FAILED: what to show where nothing was seen yet. Always taken */
+        const char *text;
+} CarvedUpdate;
+
+CarvedModel *carved_model_new(void);
+CarvedModel *carved_model_free(CarvedModel *model);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(CarvedModel, carved_model_free)
+
+/* What became different, in the order in which to say it: removed, children first; added, parents first; changed. An
+ * array of CarvedChange. */
+GArray *carved_model_apply(CarvedModel *model, CarvedUpdate *update);
+
+/* In order of address. */
+unsigned carved_model_n_gpus(const CarvedModel *model);
+const CarvedGpu *carved_model_nth_gpu(const CarvedModel *model, unsigned i);
+const CarvedGpu *carved_model_find_gpu(const CarvedModel *model, const CarvedPciAddress *address);
+const CarvedVf *carved_model_find_vf(const CarvedModel *model, const CarvedPciAddress *address);
+const CarvedVgpu *carved_model_find_vgpu(const CarvedModel *model, const char *uuid);
+
+/* The GPU whose VF or vGPU is in this IOMMU group; NULL: none. */
+const CarvedGpu *carved_model_find_group(const CarvedModel *model, int32_t group);
+
+unsigned carved_gpu_facets(const CarvedGpu *gpu);
+unsigned carved_vf_facets(const CarvedVf *vf);
