@@ -249,6 +249,7 @@ static void list_changed(GArray *list, const CarvedGpu *old, const CarvedGpu *ne
         bool types = same_types(old, new);
         CarvedChange change = for_gpu(new);
 
+        change.kept = carved_gpu_facets(old) & carved_gpu_facets(new);
         change.fields = gpu_fields(old, new);
         if (change.fields)
                 g_array_append_val(list, change);
@@ -257,6 +258,7 @@ static void list_changed(GArray *list, const CarvedGpu *old, const CarvedGpu *ne
                 const CarvedVf *vf = new->vfs->pdata[i], *before = same_vf(old, vf);
 
                 change = for_vf(vf);
+                change.kept = before ? carved_vf_facets(before) & carved_vf_facets(vf) : 0;
                 change.fields = before ? vf_fields(before, vf, types) : 0;
                 if (change.fields)
                         g_array_append_val(list, change);
@@ -265,6 +267,7 @@ static void list_changed(GArray *list, const CarvedGpu *old, const CarvedGpu *ne
                 const CarvedVgpu *vgpu = new->vgpus->pdata[i], *before = same_vgpu(old, vgpu);
 
                 change = for_vgpu(vgpu);
+                change.kept = CARVED_FACET_VGPU;
                 change.fields = before ? vgpu_fields(before, vgpu) : 0;
                 if (change.fields)
                         g_array_append_val(list, change);

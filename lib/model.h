@@ -56,7 +56,7 @@ typedef struct CarvedObject {
 typedef struct CarvedChange {
         CarvedObject object;
         unsigned removed, added; /* CarvedFacet */
-        unsigned fields;         /* CarvedField, of facets that stayed */
+        unsigned kept, fields;   /* facets that stayed, and what became different of them (CarvedField) */
 } CarvedChange;
 
 typedef enum CarvedUpdateKind {
