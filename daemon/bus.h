@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "manager.h"
+
+/* The connection to the system bus, and all that is published on it. A bus that goes away is waited for. */
+
+int bus_new(Manager *m, Bus **ret);
+Bus *bus_free(Bus *bus); /* says what is left to say, and hangs up */
+
+/* There is enough to show: be org.carved1. Again does nothing. */
+void bus_own_name(Bus *bus);
+
+/* Says what became different, in the order given. @changes is an array of CarvedChange. */
+void bus_emit(Bus *bus, GArray *changes);
+
+/* Manager.State is another. */
+void bus_emit_state(Bus *bus);

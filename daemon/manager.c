@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include <systemd/sd-daemon.h>
+#include <systemd/sd-id128.h>
+
+#include "bus.h"
+#include "discovery.h"
+#include "manager.h"
+#include "reader.h"
+#include "vgpu-config.h"
+
+/* Who asks before the first look is over shall see all there is; but one slow card must not keep the name from the rest. */
+#define START_USEC G_USEC_PER_SEC
+
+static const char *const state_names[_MANAGER_STATE_MAX] = {
+        [MANAGER_STARTING] = "starting",
+        [MANAGER_RUNNING] = "running",
+        [MANAGER_STOPPING] = "stopping",
+};
+
+const char *manager_state_to_string(ManagerState state) {
+        return state_names[state];
+}
+
+static void free_reader(void *p) {
+        reader_free(p);
+}
+
+static int load_machine_id(Manager *m) {
+        sd_id128_t id;
+        int r;
+
+        r = sd_id128_get_machine(&id);
+        if (r < 0)
+                return r;
+
+        memcpy(m->host.machine_id, id.bytes, sizeof m->host.machine_id);
+        return 0;
+}
+
+static int on_start_timer(sd_event_source *s, uint64_t usec, void *userdata) {
+        Manager *m = userdata;
+
+        bus_own_name(m->bus);
+        return 0;
+}
+
+int manager_new(sd_event *event, Log *log, Manager **ret) {
+        g_autoptr(Manager) m = g_new0(Manager, 1);
+        const char *directory = getenv("RUNTIME_DIRECTORY");
+        int r;
+
+        m->event = sd_event_ref(event);
+        m->log = log;
+        m->host.sysfs = "/sys";
+        m->host.vgpu_config = CARVED_VGPU_CONFIG_PATH;
+        m->model = carved_model_new();
+        m->readers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, free_reader);
+        m->runtime_directory = g_strdup(directory && *directory ? directory : "/run/carved");
+
+        /* Without one, only the UUIDs of vGPUs that the kernel gives none are not this host's own. */
+        r = load_machine_id(m);
+        if (r < 0)
+                g_warning("Failed to read the machine id, ignoring: %s", g_strerror(-r));
+        if (mkdir(m->runtime_directory, 0755) < 0 && errno != EEXIST) {
+                r = -errno;
+                g_critical("Failed to make '%s': %s", m->runtime_directory, g_strerror(-r));
+                return r;
+        }
+
+        r = bus_new(m, &m->bus);
+        if (r < 0)
+                return r;
+        r = discovery_new(m, &m->discovery);
+        if (r < 0)
+                return r;
+        r = sd_event_add_time_relative(m->event, &m->start_timer, CLOCK_MONOTONIC, START_USEC, 0, on_start_timer, m);
+        if (r < 0)
+                return r;
+
+        *ret = g_steal_pointer(&m);
+        return 0;
+}
+
+Manager *manager_free(Manager *m) {
+        if (!m)
+                return NULL;
+
+        sd_event_source_disable_unref(m->start_timer);
+        discovery_free(m->discovery);
+        g_hash_table_unref(m->readers);
+        bus_free(m->bus);
+        carved_model_free(m->model);
+        sd_event_unref(m->event);
+        g_free(m->runtime_directory);
+        g_free(m->status);
+        g_free(m);
+        return NULL;
+}
+
+Reader *manager_find_reader(Manager *m, const CarvedPciAddress *address) {
+        char text[CARVED_PCI_ADDRESS_MAX];
+
+        return g_hash_table_lookup(m->readers, carved_pci_address_format(address, text));
+}
+
+/* One line for `systemctl status`. */
+static void tell_status(Manager *m) {
+        unsigned vfs = 0, vgpus = 0, n = carved_model_n_gpus(m->model);
+        g_autofree char *status = NULL;
+
+        for (unsigned i = 0; i < n; i++) {
+                const CarvedGpu *gpu = carved_model_nth_gpu(m->model, i);
+
+                vfs += gpu->vfs->len;
+                vgpus += gpu->vgpus->len;
+        }
+
+        status = g_strdup_printf("%s: %u GPUs, %u VFs, %u vGPUs", manager_state_to_string(m->state), n, vfs, vgpus);
+        if (g_strcmp0(status, m->status) == 0)
+                return;
+
+        sd_notifyf(/* unset_environment= */ false, "STATUS=%s", status);
+        g_free(m->status);
+        m->status = g_steal_pointer(&status);
+}
+
+static void set_state(Manager *m, ManagerState state) {
+        if (m->state == state)
+                return;
+
+        m->state = state;
+        bus_emit_state(m->bus);
+        tell_status(m);
+}
+
+void manager_apply(Manager *m, CarvedUpdate *update) {
+        g_autoptr(GArray) changes = carved_model_apply(m->model, update);
+
+        bus_emit(m->bus, changes);
+        if (m->state == MANAGER_RUNNING)
+                tell_status(m);
+}
+
+void manager_check_started(Manager *m) {
+        GHashTableIter iter;
+        void *reader;
+
+        if (m->state != MANAGER_STARTING || !discovery_is_done(m->discovery))
+                return;
+
+        g_hash_table_iter_init(&iter, m->readers);
+        while (g_hash_table_iter_next(&iter, NULL, &reader))
+                if (!reader_has_looked(reader))
+                        return;
+
+        m->start_timer = sd_event_source_disable_unref(m->start_timer);
+        set_state(m, MANAGER_RUNNING);
+        bus_own_name(m->bus);
+}
+
+void manager_stop(Manager *m) {
+        GHashTableIter iter;
+        void *reader;
+
+        if (m->state == MANAGER_STOPPING)
+                return;
+
+        sd_notify(/* unset_environment= */ false, "STOPPING=1");
+        set_state(m, MANAGER_STOPPING);
+        g_hash_table_iter_init(&iter, m->readers);
+        while (g_hash_table_iter_next(&iter, NULL, &reader))
+                reader_cancel(reader);
+        sd_event_exit(m->event, EXIT_SUCCESS);
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include <errno.h>
+#include <string.h>
+
+#include "burst.h"
+#include "bus-error.h"
+#include "cleanup.h"
+#include "discovery.h"
+#include "reader.h"
+#include "worker.h"
+
+/* A look takes milliseconds. What takes this long waits for a lock in the kernel. */
+#define LOOK_USEC (5 * G_USEC_PER_SEC)
+
+#define REFRESH_USEC G_USEC_PER_SEC
+#define WAITERS_MAX 64
+
+struct Reader {
+        Manager *manager;
+        CarvedFound found;
+        Worker *worker;
+        Burst *burst;
+        bool again;         /* something happened while we looked */
+        bool has_looked;
+        uint64_t refreshed; /* when a client last made us look */
+        GPtrArray *waiters; /* sd_bus_message: served by the next look to begin */
+        GPtrArray *served;  /* sd_bus_message: by the one that runs */
+};
+
+static void free_message(void *p) {
+        sd_bus_message_unref(p);
+}
+
+static void on_worker(Worker *worker, WorkerEvent event, GVariant *value, const char *text, void *userdata);
+
+static void on_burst(void *userdata) {
+        reader_look(userdata);
+}
+
+Reader *reader_new(Manager *m, const CarvedFound *found) {
+        Reader *reader = g_new0(Reader, 1);
+        char address[CARVED_PCI_ADDRESS_MAX];
+        g_autofree char *lock = NULL;
+
+        carved_pci_address_format(&found->address, address);
+        lock = g_strdup_printf("%s/%s.lock", m->runtime_directory, address);
+        reader->manager = m;
+        reader->found = *found;
+        reader->found.vendor = g_strdup(found->vendor);
+        reader->found.model = g_strdup(found->model);
+        reader->worker = worker_new(m->event, worker_process_run, &(WorkerContext){ &m->host, lock }, on_worker, reader);
+        reader->burst = burst_new(m->event, on_burst, reader);
+        reader->waiters = g_ptr_array_new_with_free_func(free_message);
+        reader->served = g_ptr_array_new_with_free_func(free_message);
+        return reader;
+}
+
+Reader *reader_free(Reader *reader) {
+        if (!reader)
+                return NULL;
+
+        reader_cancel(reader);
+        worker_free(reader->worker);
+        burst_free(reader->burst);
+        g_ptr_array_unref(reader->waiters);
+        g_ptr_array_unref(reader->served);
+        carved_found_clear(&reader->found);
+        g_free(reader);
+        return NULL;
+}
+
+const CarvedFound *reader_found(const Reader *reader) {
+        return &reader->found;
+}
+
+bool reader_has_looked(const Reader *reader) {
+        return reader->has_looked;
+}
+
+static void reply(GPtrArray *messages, const sd_bus_error *error) {
+        for (unsigned i = 0; i < messages->len; i++) {
+                int r = error ? sd_bus_reply_method_error(messages->pdata[i], error)
+                              : sd_bus_reply_method_return(messages->pdata[i], NULL);
+
+                if (r < 0)
+                        g_debug("Failed to answer a caller, ignoring: %s", g_strerror(-r));
+        }
+        g_ptr_array_set_size(messages, 0);
+}
+
+static void reply_failure(GPtrArray *messages, CarvedError code, const char *text) {
+        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+
+        if (messages->len == 0)
+                return;
+
+        bus_error_set(&error, code, text);
+        reply(messages, &error);
+}
+
+void reader_cancel(Reader *reader) {
+        reply_failure(reader->waiters, CARVED_ERROR_CANCELLED, "carved stops, or the GPU is gone");
+        reply_failure(reader->served, CARVED_ERROR_CANCELLED, "carved stops, or the GPU is gone");
+}
+
+/* What can be shown of a card that was found, and not seen. */
+static CarvedGpu *unseen(const Reader *reader) {
+        const CarvedFound *found = &reader->found;
+        CarvedGpu *gpu = carved_gpu_new(&found->address);
+
+        gpu->vendor_id = found->vendor_id;
+        gpu->device_id = found->device_id;
+        gpu->subsystem_vendor_id = found->subsystem_vendor_id;
+        gpu->subsystem_device_id = found->subsystem_device_id;
+        gpu->vendor = g_strdup(found->vendor);
+        gpu->model = g_strdup(found->model);
+        gpu->settled = false;
+        carved_gpu_finish(gpu);
+        return gpu;
+}
+
+static void apply(Reader *reader, CarvedUpdateKind kind, CarvedGpu *gpu, const char *text) {
+        CarvedUpdate update = { kind, reader->found.address, gpu, text };
+
+        manager_apply(reader->manager, &update);
+        reader->has_looked = true;
+        manager_check_started(reader->manager);
+}
+
+static void failed(Reader *reader, const char *text) {
+        apply(reader, CARVED_UPDATE_FAILED, unseen(reader), text);
+        reply_failure(reader->served, CARVED_ERROR_FAILED, text);
+
+        /* The card may be gone. */
+        discovery_poke(reader->manager->discovery);
+}
+
+static void seen(Reader *reader, GVariant *value) {
+        CarvedGpu *gpu = carved_snapshot_from_variant(value);
+        const CarvedFound *found = &reader->found;
+
+        if (!gpu || carved_pci_address_compare(&gpu->address, &found->address) != 0) {
+                carved_gpu_free(gpu);
+                failed(reader, "The worker process answered nonsense");
+                return;
+        }
+
+        /* Another card has taken its place meanwhile, so the names are not its own. */
+        if (gpu->vendor_id != found->vendor_id || gpu->device_id != found->device_id)
+                discovery_poke(reader->manager->discovery);
+        else {
+                gpu->vendor = g_strdup(found->vendor);
+                gpu->model = g_strdup(found->model);
+        }
+        apply(reader, CARVED_UPDATE_READ, gpu, NULL);
+        reply(reader->served, NULL);
+}
+
+static void stalled(Reader *reader) {
+        char address[CARVED_PCI_ADDRESS_MAX];
+
+        g_message("%s does not answer; waiting", carved_pci_address_format(&reader->found.address, address));
+        apply(reader, CARVED_UPDATE_STALLED, unseen(reader), NULL);
+        reply_failure(reader->served, CARVED_ERROR_STALLED, "The GPU does not answer");
+}
+
+static void on_worker(Worker *worker, WorkerEvent event, GVariant *value, const char *text, void *userdata) {
+        Reader *reader = userdata;
+
+        switch (event) {
+        case WORKER_DONE:
+                seen(reader, value);
+                break;
+        case WORKER_FAILED:
+                g_debug("Failed to look at a GPU: %s", text);
+                failed(reader, text);
+                break;
+        case WORKER_HELD:
+        case WORKER_LATE:
+                stalled(reader);
+                return;
+        }
+
+        if (reader->again || reader->waiters->len > 0) {
+                reader->again = false;
+                burst_poke(reader->burst);
+        }
+}
+
+void reader_poke(Reader *reader) {
+        burst_poke(reader->burst);
+}
+
+void reader_look(Reader *reader) {
+        const CarvedPciAddress *a = &reader->found.address;
+        int r;
+
+        if (worker_is_busy(reader->worker)) {
+                reader->again = true;
+                return;
+        }
+
+        if (reader->waiters->len > 0)
+                reader->refreshed = (uint64_t) g_get_monotonic_time();
+        while (reader->waiters->len > 0)
+                g_ptr_array_add(reader->served, g_ptr_array_steal_index(reader->waiters, 0));
+        r = worker_submit(reader->worker, FRAME_SNAPSHOT,
+                          g_variant_new("(uyyy)", a->domain, a->bus, a->device, a->function), LOOK_USEC);
+        if (r < 0) {
+                g_autofree char *text = g_strdup_printf("No worker process could be started: %s", g_strerror(-r));
+
+                failed(reader, text);
+        }
+}
+
+int reader_refresh(Reader *reader, sd_bus_message *message, sd_bus_error *error) {
+        uint64_t now = (uint64_t) g_get_monotonic_time();
+        const CarvedGpu *gpu = carved_model_find_gpu(reader->manager->model, &reader->found.address);
+
+        if (gpu && gpu->stalled)
+                return bus_error_set(error, CARVED_ERROR_STALLED, "The GPU does not answer");
+        if (reader->waiters->len >= WAITERS_MAX)
+                return bus_error_set(error, CARVED_ERROR_LIMITS_EXCEEDED, "Too many callers wait for this GPU already");
+
+        g_ptr_array_add(reader->waiters, sd_bus_message_ref(message));
+        if (worker_is_busy(reader->worker))
+                return 1; /* the look that runs began before the call: another follows it */
+
+        if (now < reader->refreshed + REFRESH_USEC)
+                burst_poke_at(reader->burst, reader->refreshed + REFRESH_USEC);
+        else
+                reader_look(reader);
+        return 1;
+}
