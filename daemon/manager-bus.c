@@ -20,7 +20,7 @@ static int get_state(sd_bus *bus, const char *path, const char *interface, const
 }
 
 static int read_address(sd_bus_message *message, const char **ret_text, CarvedPciAddress *ret, sd_bus_error *error) {
-        const char *text;
+        const char *text = NULL;
         int r;
 
         r = sd_bus_message_read(message, "s", &text);
@@ -41,10 +41,10 @@ static int no_such(sd_bus_error *error, CarvedError code, const char *what, cons
 
 static int method_get_gpu(sd_bus_message *message, void *userdata, sd_bus_error *error) {
         Manager *m = userdata;
-        CarvedPciAddress address;
+        CarvedPciAddress address = { 0 };
         const CarvedGpu *gpu;
         char path[OBJECT_PATH_MAX];
-        const char *text;
+        const char *text = NULL;
         int r;
 
         r = read_address(message, &text, &address, error);
@@ -60,10 +60,10 @@ static int method_get_gpu(sd_bus_message *message, void *userdata, sd_bus_error 
 
 static int method_get_vf(sd_bus_message *message, void *userdata, sd_bus_error *error) {
         Manager *m = userdata;
-        CarvedPciAddress address;
+        CarvedPciAddress address = { 0 };
         char path[OBJECT_PATH_MAX];
         const CarvedVf *vf;
-        const char *text;
+        const char *text = NULL;
         int r;
 
         r = read_address(message, &text, &address, error);
@@ -81,9 +81,9 @@ static int method_get_vf(sd_bus_message *message, void *userdata, sd_bus_error *
 static int method_get_vgpu(sd_bus_message *message, void *userdata, sd_bus_error *error) {
         const CarvedVgpu *vgpu = NULL;
         Manager *m = userdata;
-        CarvedPciAddress address;
+        CarvedPciAddress address = { 0 };
         char path[OBJECT_PATH_MAX];
-        const char *text;
+        const char *text = NULL;
         int r;
 
         r = sd_bus_message_read(message, "s", &text);
