@@ -86,11 +86,12 @@ static ssize_t read_attribute(int dir_fd, const char *below, CarvedAttribute att
                         continue;
                 if (n < 0)
                         return read_failed(error, errno, "read", path);
-                if (n == 0)
-                        return (ssize_t) len;
 
+                /* Less than was asked for is the end: the kernel gives an attribute in one piece. */
                 len += (size_t) n;
-                if (len == size)
+                if (len < size)
+                        return (ssize_t) len;
+                if (n > 0)
                         return read_failed(error, EFBIG, "read", path);
         }
 }

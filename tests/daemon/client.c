@@ -197,6 +197,14 @@ bool object_is_gone(Client *client, const void *path) {
         return !object_is_there(client, path);
 }
 
+bool object_was_added(Client *client, const void *path) {
+        return client_heard(client, "InterfacesAdded", path, NULL) > 0;
+}
+
+bool object_was_removed(Client *client, const void *path) {
+        return client_heard(client, "InterfacesRemoved", path, NULL) > 0;
+}
+
 bool property_is(Client *client, const void *expect) {
         const Expect *e = expect;
         g_autofree char *value = client_get_string(client, e->path, e->interface, e->property);

@@ -54,6 +54,9 @@ unsigned client_heard(Client *client, const char *member, const char *path, cons
 bool object_is_there(Client *client, const void *path);
 bool object_is_gone(Client *client, const void *path);
 
+bool object_was_added(Client *client, const void *path);   /* a signal said so: costs the daemon nothing */
+bool object_was_removed(Client *client, const void *path);
+
 /* "PATH INTERFACE PROPERTY VALUE" of a string property. */
 typedef struct Expect {
         const char *path, *interface, *property, *value;
