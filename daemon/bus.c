@@ -164,11 +164,18 @@ static void tell_ready(Bus *b) {
         sd_notify(/* unset_environment= */ false, "READY=1");
 }
 
-static int on_name(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
-        Bus *b = userdata;
+/* The bus's answers to RequestName, by the specification. */
+enum { NAME_PRIMARY_OWNER = 1, NAME_ALREADY_OWNER = 4 };
 
-        if (sd_bus_message_is_method_error(reply, NULL)) {
-                g_critical("Failed to become " CARVED_BUS_NAME ": %s", sd_bus_message_get_error(reply)->message);
+static int on_name(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
+        const sd_bus_error *refusal = sd_bus_message_get_error(reply);
+        Bus *b = userdata;
+        uint32_t answer = 0;
+
+        if (!refusal)
+                sd_bus_message_read(reply, "u", &answer);
+        if (answer != NAME_PRIMARY_OWNER && answer != NAME_ALREADY_OWNER) {
+                g_critical("Failed to become " CARVED_BUS_NAME ": %s", refusal ? refusal->message : "somebody else is");
                 sd_event_exit(b->manager->event, EXIT_FAILURE);
                 return 0;
         }
