@@ -6,7 +6,7 @@
 
 #include "burst.h"
 
-#define QUIET_USEC (100 * 1000)
+#define QUIET_USEC  (100 * 1000)
 #define LATEST_USEC (300 * 1000)
 
 struct Burst {
@@ -51,7 +51,8 @@ static void arm(Burst *burst, uint64_t usec) {
                 if (r >= 0)
                         r = sd_event_source_set_enabled(burst->timer, SD_EVENT_ONESHOT);
         } else
-                r = sd_event_add_time(burst->event, &burst->timer, CLOCK_MONOTONIC, usec, 1000, on_timer, burst);
+                r = sd_event_add_time(burst->event, &burst->timer, CLOCK_MONOTONIC, usec, 1000, on_timer,
+                                      burst);
         if (r < 0)
                 g_warning("Failed to arm a timer, ignoring: %s", g_strerror(-r));
 }

@@ -3,8 +3,8 @@
 
 #include <systemd/sd-event.h>
 
-/* Many events, one reaction: when it has been quiet for 100 ms, and not later than 300 ms after the first. Armed only
- * while something is pending, so an idle daemon sleeps. */
+/* Many events, one reaction: when it has been quiet for 100 ms, and not later than 300 ms after the first.
+ * Armed only while something is pending, so an idle daemon sleeps. */
 
 typedef struct Burst Burst;
 typedef void (*BurstOver)(void *userdata);

@@ -52,7 +52,8 @@ static int find_object(sd_bus *bus, const char *path, const char *interface, voi
         return 1;
 }
 
-static int enumerate(sd_bus *bus, const char *prefix, void *userdata, char ***ret_nodes, sd_bus_error *error) {
+static int enumerate(sd_bus *bus, const char *prefix, void *userdata, char ***ret_nodes,
+                     sd_bus_error *error) {
         Bus *b = userdata;
 
         *ret_nodes = object_list(b->manager);
@@ -65,11 +66,12 @@ static int publish(Bus *b) {
         r = sd_bus_add_object_manager(b->bus, NULL, CARVED_BUS_ROOT);
         if (r < 0)
                 return r;
-        r = sd_bus_add_object_vtable(b->bus, NULL, CARVED_BUS_ROOT, MANAGER_INTERFACE, manager_vtable, b->manager);
+        r = sd_bus_add_object_vtable(b->bus, NULL, CARVED_BUS_ROOT, MANAGER_INTERFACE, manager_vtable,
+                                     b->manager);
         if (r < 0)
                 return r;
-        r = sd_bus_add_object_vtable(b->bus, NULL, LOG_CONTROL_PATH, LOG_CONTROL_INTERFACE, log_control_vtable,
-                                     b->manager->log);
+        r = sd_bus_add_object_vtable(b->bus, NULL, LOG_CONTROL_PATH, LOG_CONTROL_INTERFACE,
+                                     log_control_vtable, b->manager->log);
         if (r < 0)
                 return r;
 
@@ -117,7 +119,8 @@ static void emit_changed(Bus *b, const char *path, const CarvedChange *change) {
                         continue;
 
                 g_ptr_array_add(names, NULL);
-                complain(path, sd_bus_emit_properties_changed_strv(b->bus, path, (*i)->name, (char **) names->pdata));
+                complain(path, sd_bus_emit_properties_changed_strv(b->bus, path, (*i)->name,
+                                                                   (char **) names->pdata));
         }
 }
 
@@ -150,8 +153,8 @@ void bus_emit(Bus *b, GArray *changes) {
 
 void bus_emit_state(Bus *b) {
         if (b->owned)
-                complain(CARVED_BUS_ROOT, sd_bus_emit_properties_changed(b->bus, CARVED_BUS_ROOT, MANAGER_INTERFACE,
-                                                                         "State", NULL));
+                complain(CARVED_BUS_ROOT, sd_bus_emit_properties_changed(b->bus, CARVED_BUS_ROOT,
+                                                                         MANAGER_INTERFACE, "State", NULL));
 }
 
 /* ---- the name ---- */
@@ -175,7 +178,8 @@ static int on_name(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
         if (!refusal)
                 sd_bus_message_read(reply, "u", &answer);
         if (answer != NAME_PRIMARY_OWNER && answer != NAME_ALREADY_OWNER) {
-                g_critical("Failed to become " CARVED_BUS_NAME ": %s", refusal ? refusal->message : "somebody else is");
+                g_critical("Failed to become " CARVED_BUS_NAME ": %s",
+                           refusal ? refusal->message : "somebody else is");
                 sd_event_exit(b->manager->event, EXIT_FAILURE);
                 return 0;
         }
@@ -266,13 +270,13 @@ static void wait_for_bus(Bus *b) {
         int r = 0;
 
         if (directory && !b->socket_source)
-                r = sd_event_add_inotify(b->manager->event, &b->socket_source, directory, IN_CREATE | IN_MOVED_TO | IN_ATTRIB,
-                                         on_socket, b);
+                r = sd_event_add_inotify(b->manager->event, &b->socket_source, directory,
+                                         IN_CREATE | IN_MOVED_TO | IN_ATTRIB, on_socket, b);
         if (r < 0)
                 g_debug("Failed to watch '%s', ignoring: %s", directory, g_strerror(-r));
         if (!b->retry_source)
-                r = sd_event_add_time_relative(b->manager->event, &b->retry_source, CLOCK_MONOTONIC, RETRY_USEC, 0,
-                                               on_retry, b);
+                r = sd_event_add_time_relative(b->manager->event, &b->retry_source, CLOCK_MONOTONIC,
+                                               RETRY_USEC, 0, on_retry, b);
         if (r < 0)
                 g_warning("Failed to arm a timer, ignoring: %s", g_strerror(-r));
 }

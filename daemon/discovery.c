@@ -56,7 +56,8 @@ static const CarvedFound *find(GArray *list, const CarvedPciAddress *address) {
 
 static bool is_same_card(const CarvedFound *a, const CarvedFound *b) {
         return a->vendor_id == b->vendor_id && a->device_id == b->device_id &&
-               a->subsystem_vendor_id == b->subsystem_vendor_id && a->subsystem_device_id == b->subsystem_device_id;
+               a->subsystem_vendor_id == b->subsystem_vendor_id &&
+               a->subsystem_device_id == b->subsystem_device_id;
 }
 
 static void take_scan(Discovery *d, GArray *list) {
@@ -158,7 +159,8 @@ static void poke_group(Manager *m, const char *name) {
 }
 
 /* An event about a function that is no GPU of ours. */
-static void handle_other(Discovery *d, struct udev_device *dev, const CarvedPciAddress *address, bool is_function) {
+static void handle_other(Discovery *d, struct udev_device *dev, const CarvedPciAddress *address,
+                         bool is_function) {
         const CarvedVf *vf = carved_model_find_vf(d->manager->model, address);
         Reader *reader;
 
@@ -254,7 +256,8 @@ static int monitor(Discovery *d) {
         if (r < 0)
                 return r;
 
-        return sd_event_add_io(d->manager->event, &d->source, udev_monitor_get_fd(d->monitor), EPOLLIN, on_udev, d);
+        return sd_event_add_io(d->manager->event, &d->source, udev_monitor_get_fd(d->monitor), EPOLLIN,
+                               on_udev, d);
 }
 
 int discovery_new(Manager *m, Discovery **ret) {
@@ -262,7 +265,8 @@ int discovery_new(Manager *m, Discovery **ret) {
         int r;
 
         d->manager = m;
-        d->worker = worker_new(m->event, worker_process_run, &(WorkerContext){ &m->host, NULL }, on_worker, d);
+        d->worker =
+                worker_new(m->event, worker_process_run, &(WorkerContext){ &m->host, NULL }, on_worker, d);
         d->burst = burst_new(m->event, scan, d);
 
         /* Listening comes before looking: what happens in between is seen twice, never missed. */

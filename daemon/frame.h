@@ -6,14 +6,15 @@
 
 #include <glib.h>
 
-/* How daemon and worker talk over their socket: a header, then a GVariant. Both ends are one binary on one machine. */
+/* How daemon and worker talk over their socket: a header, then a GVariant. Both ends are one binary on one
+ * machine. */
 
 typedef enum FrameKind {
-        FRAME_SCAN = 1,  /* daemon: which GPUs are there? */
-        FRAME_SNAPSHOT,  /* daemon: how is this one? */
-        FRAME_RESULT,    /* worker: the answer */
-        FRAME_ERROR,     /* worker: a sentence why there is none */
-        FRAME_HELD,      /* worker: somebody else has the GPU's lock; the answer comes when he lets go */
+        FRAME_SCAN = 1, /* daemon: which GPUs are there? */
+        FRAME_SNAPSHOT, /* daemon: how is this one? */
+        FRAME_RESULT,   /* worker: the answer */
+        FRAME_ERROR,    /* worker: a sentence why there is none */
+        FRAME_HELD,     /* worker: somebody else has the GPU's lock; the answer comes when he lets go */
         _FRAME_KIND_MAX
 } FrameKind;
 
@@ -32,5 +33,6 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Frame, frame_clear)
 /* Writes all of it, waiting where the socket says so. 0 or -errno. Takes a floating @value. */
 int frame_write(int fd, FrameKind kind, uint64_t sequence, GVariant *value);
 
-/* Takes the first whole frame out of what has arrived. 1: there was one, 0: more must come, -EBADMSG: nonsense. */
+/* Takes the first whole frame out of what has arrived. 1: there was one, 0: more must come, -EBADMSG:
+ * nonsense. */
 int frame_take(GByteArray *buffer, Frame *ret);

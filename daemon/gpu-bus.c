@@ -5,7 +5,8 @@
 #include "options.h"
 #include "reader.h"
 
-/* Until there is a store, nothing is stored: no intent, no labels, no other card than the one that is seen. */
+/* Until there is a store, nothing is stored: no intent, no labels, no other card than the one that is seen.
+ */
 GETTER(get_nothing, "s", "")
 GETTER(get_no_labels, "a{ss}", 0)
 GETTER(get_unmanaged, "s", "unmanaged")
@@ -24,16 +25,16 @@ GETTER(get_framework, "s", carved_framework_to_string(t->gpu->framework))
 GETTER(get_state, "s", carved_gpu_state_to_string(t->gpu->state))
 GETTER(get_last_error, "s", t->gpu->error ?: "")
 
-static int get_address(sd_bus *bus, const char *path, const char *interface, const char *property, sd_bus_message *reply,
-                       void *userdata, sd_bus_error *error) {
+static int get_address(sd_bus *bus, const char *path, const char *interface, const char *property,
+                       sd_bus_message *reply, void *userdata, sd_bus_error *error) {
         const Target *t = userdata;
         char address[CARVED_PCI_ADDRESS_MAX];
 
         return sd_bus_message_append(reply, "s", carved_pci_address_format(&t->gpu->address, address));
 }
 
-static int get_reasons(sd_bus *bus, const char *path, const char *interface, const char *property, sd_bus_message *reply,
-                       void *userdata, sd_bus_error *error) {
+static int get_reasons(sd_bus *bus, const char *path, const char *interface, const char *property,
+                       sd_bus_message *reply, void *userdata, sd_bus_error *error) {
         const Target *t = userdata;
 
         return object_append_reason(reply, &t->gpu->reason);
@@ -66,11 +67,13 @@ static int append_type(sd_bus_message *reply, const CarvedType *type) {
         if (r >= 0)
                 r = append_number(reply, type, CARVED_TYPE_HEADS, "Heads", type->heads);
         if (r >= 0)
-                r = append_number(reply, type, CARVED_TYPE_FRAME_RATE_LIMIT, "FrameRateLimit", type->frame_rate_limit);
+                r = append_number(reply, type, CARVED_TYPE_FRAME_RATE_LIMIT, "FrameRateLimit",
+                                  type->frame_rate_limit);
         if (r >= 0)
                 r = append_text(reply, "MaxResolution", type->max_resolution);
         if (r >= 0)
-                r = append_number(reply, type, CARVED_TYPE_MAX_INSTANCES, "MaxInstances", type->max_instances);
+                r = append_number(reply, type, CARVED_TYPE_MAX_INSTANCES, "MaxInstances",
+                                  type->max_instances);
         if (r >= 0)
                 r = append_text(reply, "DeviceApi", type->device_api);
         if (r >= 0)
@@ -80,8 +83,8 @@ static int append_type(sd_bus_message *reply, const CarvedType *type) {
         return r;
 }
 
-static int get_types(sd_bus *bus, const char *path, const char *interface, const char *property, sd_bus_message *reply,
-                     void *userdata, sd_bus_error *error) {
+static int get_types(sd_bus *bus, const char *path, const char *interface, const char *property,
+                     sd_bus_message *reply, void *userdata, sd_bus_error *error) {
         const Target *t = userdata;
         int r;
 
@@ -142,10 +145,7 @@ static const sd_bus_vtable vtable[] = {
         SD_BUS_PROPERTY("Labels", "a{ss}", get_no_labels, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("Types", "a{sa{sv}}", get_types, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("Available", "a{su}", get_available, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
-        SD_BUS_METHOD_WITH_ARGS("Refresh",
-                                SD_BUS_ARGS("a{sv}", options),
-                                SD_BUS_NO_RESULT,
-                                method_refresh,
+        SD_BUS_METHOD_WITH_ARGS("Refresh", SD_BUS_ARGS("a{sv}", options), SD_BUS_NO_RESULT, method_refresh,
                                 SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_VTABLE_END
 };

@@ -3,15 +3,15 @@
 #include "log.h"
 #include "log-control.h"
 
-static int get_level(sd_bus *bus, const char *path, const char *interface, const char *property, sd_bus_message *reply,
-                     void *userdata, sd_bus_error *error) {
+static int get_level(sd_bus *bus, const char *path, const char *interface, const char *property,
+                     sd_bus_message *reply, void *userdata, sd_bus_error *error) {
         const Log *log = userdata;
 
         return sd_bus_message_append(reply, "s", log_level_to_string(log->level));
 }
 
-static int set_level(sd_bus *bus, const char *path, const char *interface, const char *property, sd_bus_message *value,
-                     void *userdata, sd_bus_error *error) {
+static int set_level(sd_bus *bus, const char *path, const char *interface, const char *property,
+                     sd_bus_message *value, void *userdata, sd_bus_error *error) {
         Log *log = userdata;
         const char *text;
         int level, r;
@@ -28,15 +28,15 @@ static int set_level(sd_bus *bus, const char *path, const char *interface, const
         return 0;
 }
 
-static int get_target(sd_bus *bus, const char *path, const char *interface, const char *property, sd_bus_message *reply,
-                      void *userdata, sd_bus_error *error) {
+static int get_target(sd_bus *bus, const char *path, const char *interface, const char *property,
+                      sd_bus_message *reply, void *userdata, sd_bus_error *error) {
         const Log *log = userdata;
 
         return sd_bus_message_append(reply, "s", log->journal ? "journal" : "console");
 }
 
-static int set_target(sd_bus *bus, const char *path, const char *interface, const char *property, sd_bus_message *value,
-                      void *userdata, sd_bus_error *error) {
+static int set_target(sd_bus *bus, const char *path, const char *interface, const char *property,
+                      sd_bus_message *value, void *userdata, sd_bus_error *error) {
         Log *log = userdata;
         const char *text;
         int r;
@@ -50,7 +50,8 @@ static int set_target(sd_bus *bus, const char *path, const char *interface, cons
         else if (g_str_equal(text, "console"))
                 log->journal = false;
         else
-                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "'%s' is neither journal nor console", text);
+                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
+                                         "'%s' is neither journal nor console", text);
         return 0;
 }
 
@@ -60,9 +61,7 @@ static int get_identifier(sd_bus *bus, const char *path, const char *interface, 
 }
 
 const sd_bus_vtable log_control_vtable[] = {
-        SD_BUS_VTABLE_START(0),
-        SD_BUS_WRITABLE_PROPERTY("LogLevel", "s", get_level, set_level, 0, 0),
+        SD_BUS_VTABLE_START(0), SD_BUS_WRITABLE_PROPERTY("LogLevel", "s", get_level, set_level, 0, 0),
         SD_BUS_WRITABLE_PROPERTY("LogTarget", "s", get_target, set_target, 0, 0),
-        SD_BUS_PROPERTY("SyslogIdentifier", "s", get_identifier, 0, 0),
-        SD_BUS_VTABLE_END
+        SD_BUS_PROPERTY("SyslogIdentifier", "s", get_identifier, 0, 0), SD_BUS_VTABLE_END
 };

@@ -3,7 +3,7 @@
 
 #include <systemd/sd-bus.h>
 
-#define LOG_CONTROL_PATH "/org/freedesktop/LogControl1"
+#define LOG_CONTROL_PATH      "/org/freedesktop/LogControl1"
 #define LOG_CONTROL_INTERFACE "org.freedesktop.LogControl1"
 
 /* `systemctl service-log-level carved debug`. Userdata is the Log. */

@@ -5,7 +5,8 @@
 
 #include <glib.h>
 
-/* Where messages go and which: to the journal when the journal is what stderr leads to, else to stderr as text. */
+/* Where messages go and which: to the journal when the journal is what stderr leads to, else to stderr as
+ * text. */
 typedef struct Log {
         int level; /* syslog's numbers: the least urgent to be written */
         bool journal;

@@ -7,19 +7,20 @@
 #include "object.h"
 #include "reason.h"
 
-static int get_version(sd_bus *bus, const char *path, const char *interface, const char *property, sd_bus_message *reply,
-                       void *userdata, sd_bus_error *error) {
+static int get_version(sd_bus *bus, const char *path, const char *interface, const char *property,
+                       sd_bus_message *reply, void *userdata, sd_bus_error *error) {
         return sd_bus_message_append(reply, "s", CARVED_VERSION);
 }
 
-static int get_state(sd_bus *bus, const char *path, const char *interface, const char *property, sd_bus_message *reply,
-                     void *userdata, sd_bus_error *error) {
+static int get_state(sd_bus *bus, const char *path, const char *interface, const char *property,
+                     sd_bus_message *reply, void *userdata, sd_bus_error *error) {
         const Manager *m = userdata;
 
         return sd_bus_message_append(reply, "s", manager_state_to_string(m->state));
 }
 
-static int read_address(sd_bus_message *message, const char **ret_text, CarvedPciAddress *ret, sd_bus_error *error) {
+static int read_address(sd_bus_message *message, const char **ret_text, CarvedPciAddress *ret,
+                        sd_bus_error *error) {
         const char *text = NULL;
         int r;
 
@@ -98,8 +99,8 @@ static int method_get_vgpu(sd_bus_message *message, void *userdata, sd_bus_error
                 if (vf && vf->vgpu >= 0)
                         vgpu = vf->gpu->vgpus->pdata[vf->vgpu];
         } else
-                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "'%s' is neither a UUID nor a PCI address",
-                                         text);
+                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
+                                         "'%s' is neither a UUID nor a PCI address", text);
         if (!vgpu)
                 return no_such(error, CARVED_ERROR_NO_SUCH_VGPU, "vGPU", text);
 
@@ -129,18 +130,16 @@ static int append_row(sd_bus_message *reply, const CarvedGpu *gpu, unsigned i) {
 
         r = sd_bus_message_open_container(reply, 'a', "{sv}");
         if (r >= 0)
-                r = sd_bus_message_append(reply, "{sv}{sv}{sv}{sv}{sv}{sv}",
-                                          "Gpu", "o", object_path_gpu(&gpu->address, path),
-                                          "Address", "s", carved_pci_address_format(&gpu->address, address),
-                                          "NumaNode", "i", gpu->numa_node,
-                                          "Type", "s", type->id,
-                                          "Name", "s", type->name ?: "",
-                                          "Resource", "s", type->resource ?: "");
+                r = sd_bus_message_append(reply, "{sv}{sv}{sv}{sv}{sv}{sv}", "Gpu", "o",
+                                          object_path_gpu(&gpu->address, path), "Address", "s",
+                                          carved_pci_address_format(&gpu->address, address), "NumaNode", "i",
+                                          gpu->numa_node, "Type", "s", type->id, "Name", "s",
+                                          type->name ?: "", "Resource", "s", type->resource ?: "");
         if (r >= 0)
                 r = append_counts(reply, gpu, i);
         if (r >= 0)
-                r = sd_bus_message_append(reply, "{sv}{sv}", "ReasonCode", "s", reason.code ?: "", "Reason", "s",
-                                          reason.text ?: "");
+                r = sd_bus_message_append(reply, "{sv}{sv}", "ReasonCode", "s", reason.code ?: "", "Reason",
+                                          "s", reason.text ?: "");
         return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
@@ -176,25 +175,13 @@ const sd_bus_vtable manager_vtable[] = {
         SD_BUS_VTABLE_START(0),
         SD_BUS_PROPERTY("Version", "s", get_version, 0, SD_BUS_VTABLE_PROPERTY_CONST),
         SD_BUS_PROPERTY("State", "s", get_state, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
-        SD_BUS_METHOD_WITH_ARGS("GetGpu",
-                                SD_BUS_ARGS("s", address),
-                                SD_BUS_RESULT("o", gpu),
-                                method_get_gpu,
+        SD_BUS_METHOD_WITH_ARGS("GetGpu", SD_BUS_ARGS("s", address), SD_BUS_RESULT("o", gpu), method_get_gpu,
                                 SD_BUS_VTABLE_UNPRIVILEGED),
-        SD_BUS_METHOD_WITH_ARGS("GetVf",
-                                SD_BUS_ARGS("s", address),
-                                SD_BUS_RESULT("o", vf),
-                                method_get_vf,
+        SD_BUS_METHOD_WITH_ARGS("GetVf", SD_BUS_ARGS("s", address), SD_BUS_RESULT("o", vf), method_get_vf,
                                 SD_BUS_VTABLE_UNPRIVILEGED),
-        SD_BUS_METHOD_WITH_ARGS("GetVgpu",
-                                SD_BUS_ARGS("s", uuid),
-                                SD_BUS_RESULT("o", vgpu),
-                                method_get_vgpu,
+        SD_BUS_METHOD_WITH_ARGS("GetVgpu", SD_BUS_ARGS("s", uuid), SD_BUS_RESULT("o", vgpu), method_get_vgpu,
                                 SD_BUS_VTABLE_UNPRIVILEGED),
-        SD_BUS_METHOD_WITH_ARGS("GetInventory",
-                                SD_BUS_NO_ARGS,
-                                SD_BUS_RESULT("aa{sv}", rows),
-                                method_get_inventory,
-                                SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD_WITH_ARGS("GetInventory", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", rows),
+                                method_get_inventory, SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_VTABLE_END
 };

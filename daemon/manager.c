@@ -15,7 +15,8 @@
 #include "reader.h"
 #include "vgpu-config.h"
 
-/* Who asks before the first look is over shall see all there is; but one slow card must not keep the name from the rest. */
+/* Who asks before the first look is over shall see all there is; but one slow card must not keep the name
+ * from the rest. */
 #define START_USEC G_USEC_PER_SEC
 
 static const char *const state_names[_MANAGER_STATE_MAX] = {
@@ -80,7 +81,8 @@ int manager_new(sd_event *event, Log *log, Manager **ret) {
         r = discovery_new(m, &m->discovery);
         if (r < 0)
                 return r;
-        r = sd_event_add_time_relative(m->event, &m->start_timer, CLOCK_MONOTONIC, START_USEC, 0, on_start_timer, m);
+        r = sd_event_add_time_relative(m->event, &m->start_timer, CLOCK_MONOTONIC, START_USEC, 0,
+                                       on_start_timer, m);
         if (r < 0)
                 return r;
 
@@ -122,7 +124,8 @@ static void tell_status(Manager *m) {
                 vgpus += gpu->vgpus->len;
         }
 
-        status = g_strdup_printf("%s: %u GPUs, %u VFs, %u vGPUs", manager_state_to_string(m->state), n, vfs, vgpus);
+        status = g_strdup_printf("%s: %u GPUs, %u VFs, %u vGPUs", manager_state_to_string(m->state), n, vfs,
+                                 vgpus);
         if (g_strcmp0(status, m->status) == 0)
                 return;
 

@@ -45,7 +45,9 @@ const char *object_path(const CarvedObject *object, char buf[static OBJECT_PATH_
 }
 
 const char *object_path_of_vgpu(const CarvedVgpu *vgpu, char buf[static OBJECT_PATH_MAX]) {
-        CarvedObject object = { .kind = CARVED_OBJECT_VGPU, .gpu = vgpu->gpu->address, .vf_index = vgpu->vf_index };
+        CarvedObject object = { .kind = CARVED_OBJECT_VGPU,
+                                .gpu = vgpu->gpu->address,
+                                .vf_index = vgpu->vf_index };
 
         memcpy(object.uuid, vgpu->uuid, sizeof object.uuid);
         return object_path(&object, buf);
@@ -89,7 +91,8 @@ static bool parse_below(const char *p, CarvedObject *object) {
                 return false;
 
         if (g_str_equal(word, "vf") && object->kind == CARVED_OBJECT_GPU) {
-                if (!next_component(&p, word, sizeof word) || !carved_sysfs_parse_number(word, 0, INT32_MAX, &index))
+                if (!next_component(&p, word, sizeof word) ||
+                    !carved_sysfs_parse_number(word, 0, INT32_MAX, &index))
                         return false;
                 object->kind = CARVED_OBJECT_VF;
                 object->vf_index = (int32_t) index;

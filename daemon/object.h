@@ -5,7 +5,8 @@
 
 #include "manager.h"
 
-/* What lies between the model and the bus: where an object is in the tree, and which interface shows what of it. */
+/* What lies between the model and the bus: where an object is in the tree, and which interface shows what of
+ * it. */
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(sd_bus_message, sd_bus_message_unref)
 
@@ -37,7 +38,8 @@ typedef struct ObjectInterface {
         const ObjectProperty *properties;
 } ObjectInterface;
 
-extern const ObjectInterface gpu_interface, sriov_interface, vf_interface, vgpu_host_interface, vgpu_interface;
+extern const ObjectInterface gpu_interface, sriov_interface, vf_interface, vgpu_host_interface,
+        vgpu_interface;
 
 /* All of them; NULL at the end. In the order in which they are announced. */
 extern const ObjectInterface *const object_interfaces[];
@@ -60,11 +62,11 @@ char **object_list(Manager *m);
 int object_append_reason(sd_bus_message *reply, const CarvedReason *reason);
 
 /* A getter in one line: what it appends, of `t`, the Target. */
-#define GETTER(function, type, value)                                                                                  \
-        static int function(sd_bus *bus, const char *path, const char *interface, const char *property,              \
-                            sd_bus_message *reply, void *userdata, sd_bus_error *error) {                            \
-                const Target *t = userdata;                                                                            \
-                                                                                                                       \
-                (void) t;                                                                                              \
-                return sd_bus_message_append(reply, type, value);                                                      \
+#define GETTER(function, type, value)                                                                        \
+        static int function(sd_bus *bus, const char *path, const char *interface, const char *property,      \
+                            sd_bus_message *reply, void *userdata, sd_bus_error *error) {                    \
+                const Target *t = userdata;                                                                  \
+                                                                                                             \
+                (void) t;                                                                                    \
+                return sd_bus_message_append(reply, type, value);                                            \
         }

@@ -17,7 +17,8 @@ int options_read_none(sd_bus_message *message, sd_bus_error *error) {
                 r = sd_bus_message_read(message, "s", &key);
                 if (r < 0)
                         return r;
-                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "There is no option '%s' here", key);
+                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "There is no option '%s' here",
+                                         key);
         }
 
         return sd_bus_message_exit_container(message);

@@ -14,14 +14,14 @@
 #define LOOK_USEC (5 * G_USEC_PER_SEC)
 
 #define REFRESH_USEC G_USEC_PER_SEC
-#define WAITERS_MAX 64
+#define WAITERS_MAX  64
 
 struct Reader {
         Manager *manager;
         CarvedFound found;
         Worker *worker;
         Burst *burst;
-        bool again;         /* something happened while we looked */
+        bool again; /* something happened while we looked */
         bool has_looked;
         uint64_t refreshed; /* when a client last made us look */
         GPtrArray *waiters; /* sd_bus_message: served by the next look to begin */
@@ -49,7 +49,8 @@ Reader *reader_new(Manager *m, const CarvedFound *found) {
         reader->found = *found;
         reader->found.vendor = g_strdup(found->vendor);
         reader->found.model = g_strdup(found->model);
-        reader->worker = worker_new(m->event, worker_process_run, &(WorkerContext){ &m->host, lock }, on_worker, reader);
+        reader->worker = worker_new(m->event, worker_process_run, &(WorkerContext){ &m->host, lock },
+                                    on_worker, reader);
         reader->burst = burst_new(m->event, on_burst, reader);
         reader->waiters = g_ptr_array_new_with_free_func(free_message);
         reader->served = g_ptr_array_new_with_free_func(free_message);
@@ -208,7 +209,8 @@ void reader_look(Reader *reader) {
         r = worker_submit(reader->worker, FRAME_SNAPSHOT,
                           g_variant_new("(uyyy)", a->domain, a->bus, a->device, a->function), LOOK_USEC);
         if (r < 0) {
-                g_autofree char *text = g_strdup_printf("No worker process could be started: %s", g_strerror(-r));
+                g_autofree char *text =
+                        g_strdup_printf("No worker process could be started: %s", g_strerror(-r));
 
                 failed(reader, text);
         }
@@ -221,7 +223,8 @@ int reader_refresh(Reader *reader, sd_bus_message *message, sd_bus_error *error)
         if (gpu && gpu->stalled)
                 return bus_error_set(error, CARVED_ERROR_STALLED, "The GPU does not answer");
         if (reader->waiters->len >= WAITERS_MAX)
-                return bus_error_set(error, CARVED_ERROR_LIMITS_EXCEEDED, "Too many callers wait for this GPU already");
+                return bus_error_set(error, CARVED_ERROR_LIMITS_EXCEEDED,
+                                     "Too many callers wait for this GPU already");
 
         g_ptr_array_add(reader->waiters, sd_bus_message_ref(message));
         if (worker_is_busy(reader->worker))

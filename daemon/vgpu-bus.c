@@ -2,7 +2,8 @@
 
 #include "object.h"
 
-/* Until carved makes any itself, each vGPU is somebody else's: there, not kept by us, and leased to nobody. */
+/* Until carved makes any itself, each vGPU is somebody else's: there, not kept by us, and leased to nobody.
+ */
 GETTER(get_active, "s", "active")
 GETTER(get_foreign, "s", "foreign")
 GETTER(get_false, "b", false)
@@ -20,16 +21,16 @@ GETTER(get_placement_id, "i", t->vgpu->placement_id)
 GETTER(get_params, "s", t->vgpu->params ?: "")
 GETTER(get_last_error, "s", t->vgpu->error ?: "")
 
-static int get_gpu(sd_bus *bus, const char *path, const char *interface, const char *property, sd_bus_message *reply,
-                   void *userdata, sd_bus_error *error) {
+static int get_gpu(sd_bus *bus, const char *path, const char *interface, const char *property,
+                   sd_bus_message *reply, void *userdata, sd_bus_error *error) {
         const Target *t = userdata;
         char gpu[OBJECT_PATH_MAX];
 
         return sd_bus_message_append(reply, "o", object_path_gpu(&t->gpu->address, gpu));
 }
 
-static int get_parent(sd_bus *bus, const char *path, const char *interface, const char *property, sd_bus_message *reply,
-                      void *userdata, sd_bus_error *error) {
+static int get_parent(sd_bus *bus, const char *path, const char *interface, const char *property,
+                      sd_bus_message *reply, void *userdata, sd_bus_error *error) {
         const Target *t = userdata;
         char parent[OBJECT_PATH_MAX];
 
@@ -62,8 +63,8 @@ static const char *address_of(const Target *t, char buf[static CARVED_PCI_ADDRES
 }
 
 /* An mdev has no PCI address of its own. */
-static int get_address(sd_bus *bus, const char *path, const char *interface, const char *property, sd_bus_message *reply,
-                       void *userdata, sd_bus_error *error) {
+static int get_address(sd_bus *bus, const char *path, const char *interface, const char *property,
+                       sd_bus_message *reply, void *userdata, sd_bus_error *error) {
         const Target *t = userdata;
         char address[CARVED_PCI_ADDRESS_MAX] = "";
 

@@ -18,15 +18,15 @@ static int get_creatable_types(sd_bus *bus, const char *path, const char *interf
         return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
-static const sd_bus_vtable vtable[] = {
-        SD_BUS_VTABLE_START(0),
-        SD_BUS_PROPERTY("CreatableTypes", "a{ss}", get_creatable_types, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
-        SD_BUS_VTABLE_END
-};
+static const sd_bus_vtable vtable[] = { SD_BUS_VTABLE_START(0),
+                                        SD_BUS_PROPERTY("CreatableTypes", "a{ss}", get_creatable_types, 0,
+                                                        SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+                                        SD_BUS_VTABLE_END };
 
 static const ObjectProperty properties[] = {
         { CARVED_FIELD_CREATABLE, "CreatableTypes" },
         { 0, NULL },
 };
 
-const ObjectInterface vgpu_host_interface = { CARVED_FACET_VGPU_HOST, CARVED_BUS_NAME ".VgpuHost", vtable, properties };
+const ObjectInterface vgpu_host_interface = { CARVED_FACET_VGPU_HOST, CARVED_BUS_NAME ".VgpuHost", vtable,
+                                              properties };

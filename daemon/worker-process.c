@@ -13,7 +13,8 @@
 #include "udev.h"
 #include "worker-process.h"
 
-/* The daemon's descriptors must not live on in a process that may never end: its place on the bus would not be free. */
+/* The daemon's descriptors must not live on in a process that may never end: its place on the bus would not
+ * be free. */
 static int keep_only(int fd) {
         const int mine = 3;
 
@@ -36,8 +37,8 @@ static void reset_signals(void) {
         sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Never more than one process works on a GPU, also when the daemon that started one is long gone. The lock goes with the
- * process. */
+/* Never more than one process works on a GPU, also when the daemon that started one is long gone. The lock
+ * goes with the process. */
 static int take_lock(const char *path, int fd, uint64_t sequence) {
         int lock, r;
 

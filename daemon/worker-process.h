@@ -3,8 +3,8 @@
 
 #include "snapshot.h"
 
-/* The life of a worker process, from fork to end. It may hang in the kernel for ever; so nothing here belongs to the
- * daemon: no bus, no loop, no model. */
+/* The life of a worker process, from fork to end. It may hang in the kernel for ever; so nothing here belongs
+ * to the daemon: no bus, no loop, no model. */
 
 typedef struct WorkerContext {
         const CarvedHost *host;

@@ -41,7 +41,8 @@ static void worker_destroy(Worker *w) {
         g_free(w);
 }
 
-Worker *worker_new(sd_event *event, WorkerMain main, const WorkerContext *context, WorkerNotify notify, void *userdata) {
+Worker *worker_new(sd_event *event, WorkerMain main, const WorkerContext *context, WorkerNotify notify,
+                   void *userdata) {
         Worker *w = g_new0(Worker, 1);
 
         w->event = event;
@@ -111,7 +112,8 @@ static void arm_idle(Worker *w) {
         if (w->busy || w->fd < 0)
                 return;
 
-        r = sd_event_add_time_relative(w->event, &w->idle_source, CLOCK_MONOTONIC, IDLE_USEC, G_USEC_PER_SEC, on_idle, w);
+        r = sd_event_add_time_relative(w->event, &w->idle_source, CLOCK_MONOTONIC, IDLE_USEC, G_USEC_PER_SEC,
+                                       on_idle, w);
         if (r < 0)
                 hang_up(w);
 }
@@ -258,8 +260,9 @@ static int on_exit_of_child(sd_event_source *s, const siginfo_t *info, void *use
         if (!w->busy)
                 return 0;
 
-        text = info->si_code == CLD_EXITED ? g_strdup_printf("The worker process ended with status %d", info->si_status)
-                                           : g_strdup_printf("The worker process was ended by signal %d", info->si_status);
+        text = info->si_code == CLD_EXITED
+                       ? g_strdup_printf("The worker process ended with status %d", info->si_status)
+                       : g_strdup_printf("The worker process was ended by signal %d", info->si_status);
         tell(w, WORKER_FAILED, NULL, text);
         return 0;
 }

@@ -6,8 +6,8 @@
 #include "frame.h"
 #include "worker-process.h"
 
-/* A process for work that may block, seen from the daemon. Forked when there is work, gone when there was none for a few
- * seconds. One request at a time: what is done to one GPU is done in order. */
+/* A process for work that may block, seen from the daemon. Forked when there is work, gone when there was
+ * none for a few seconds. One request at a time: what is done to one GPU is done in order. */
 
 typedef struct Worker Worker;
 
@@ -19,12 +19,14 @@ typedef enum WorkerEvent {
 } WorkerEvent;
 
 /* On the loop. */
-typedef void (*WorkerNotify)(Worker *worker, WorkerEvent event, GVariant *value, const char *text, void *userdata);
+typedef void (*WorkerNotify)(Worker *worker, WorkerEvent event, GVariant *value, const char *text,
+                             void *userdata);
 
 /* What the child does after fork; worker_process_run() but in tests. */
 typedef void (*WorkerMain)(int fd, const WorkerContext *context);
 
-Worker *worker_new(sd_event *event, WorkerMain main, const WorkerContext *context, WorkerNotify notify, void *userdata);
+Worker *worker_new(sd_event *event, WorkerMain main, const WorkerContext *context, WorkerNotify notify,
+                   void *userdata);
 
 /* The process, if any, ends by itself when it is through; it is never killed, and not waited for. */
 Worker *worker_free(Worker *worker);

@@ -23,12 +23,14 @@ static CarvedChange for_gpu(const CarvedGpu *gpu) {
 }
 
 static CarvedChange for_vf(const CarvedVf *vf) {
-        return (CarvedChange){ .object = { .kind = CARVED_OBJECT_VF, .gpu = vf->gpu->address,
+        return (CarvedChange){ .object = { .kind = CARVED_OBJECT_VF,
+                                           .gpu = vf->gpu->address,
                                            .vf_index = (int32_t) vf->index } };
 }
 
 static CarvedChange for_vgpu(const CarvedVgpu *vgpu) {
-        CarvedChange change = { .object = { .kind = CARVED_OBJECT_VGPU, .gpu = vgpu->gpu->address,
+        CarvedChange change = { .object = { .kind = CARVED_OBJECT_VGPU,
+                                            .gpu = vgpu->gpu->address,
                                             .vf_index = vgpu->vf_index } };
 
         memcpy(change.object.uuid, vgpu->uuid, sizeof change.object.uuid);
@@ -40,9 +42,11 @@ static bool same_reason(const CarvedReason *a, const CarvedReason *b) {
 }
 
 static bool same_type(const CarvedType *a, const CarvedType *b) {
-        return strcmp(a->id, b->id) == 0 && g_strcmp0(a->name, b->name) == 0 && g_strcmp0(a->resource, b->resource) == 0 &&
-               g_strcmp0(a->max_resolution, b->max_resolution) == 0 && g_strcmp0(a->device_api, b->device_api) == 0 &&
-               a->known == b->known && a->framebuffer_mib == b->framebuffer_mib && a->heads == b->heads &&
+        return strcmp(a->id, b->id) == 0 && g_strcmp0(a->name, b->name) == 0 &&
+               g_strcmp0(a->resource, b->resource) == 0 &&
+               g_strcmp0(a->max_resolution, b->max_resolution) == 0 &&
+               g_strcmp0(a->device_api, b->device_api) == 0 && a->known == b->known &&
+               a->framebuffer_mib == b->framebuffer_mib && a->heads == b->heads &&
                a->frame_rate_limit == b->frame_rate_limit && a->max_instances == b->max_instances;
 }
 
@@ -192,7 +196,8 @@ static const CarvedVf *same_vf(const CarvedGpu *gpu, const CarvedVf *vf) {
 static const CarvedVgpu *same_vgpu(const CarvedGpu *gpu, const CarvedVgpu *vgpu) {
         const CarvedVgpu *other = gpu ? carved_gpu_find_vgpu(gpu, vgpu->uuid) : NULL;
 
-        return other && other->vf_index == vgpu->vf_index && other->framework == vgpu->framework ? other : NULL;
+        return other && other->vf_index == vgpu->vf_index && other->framework == vgpu->framework ? other
+                                                                                                 : NULL;
 }
 
 static void list_removed(GArray *list, const CarvedGpu *old, const CarvedGpu *new) {
@@ -276,7 +281,7 @@ static void list_changed(GArray *list, const CarvedGpu *old, const CarvedGpu *ne
 
 GArray *carved_change_list(const CarvedGpu *old, const CarvedGpu *new) {
         GArray *list = g_array_new(FALSE, FALSE, sizeof(CarvedChange));
-        bool another = old && new && strcmp(old->identity, new->identity) != 0;
+        bool another = old && new &&strcmp(old->identity, new->identity) != 0;
 
         /* Another card in the same place is another object: identity is constant. */
         if (old)

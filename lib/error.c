@@ -2,7 +2,7 @@
 
 #include "error.h"
 
-G_DEFINE_QUARK(carved-error-quark, carved_error)
+G_DEFINE_QUARK(carved - error - quark, carved_error)
 
 bool carved_error_set_errno(GError **error, int errnum, const char *format, ...) {
         g_autofree char *what = NULL;

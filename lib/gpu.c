@@ -174,8 +174,9 @@ void carved_gpu_finish(CarvedGpu *gpu) {
 
         for (unsigned i = 0; i < gpu->vgpus->len; i++) {
                 const CarvedVgpu *vgpu = gpu->vgpus->pdata[i];
-                CarvedVf *vf = vgpu->vf_index < 0 ? NULL :
-                                (CarvedVf *) carved_gpu_find_vf(gpu, (uint32_t) vgpu->vf_index);
+                CarvedVf *vf = vgpu->vf_index < 0
+                                       ? NULL
+                                       : (CarvedVf *) carved_gpu_find_vf(gpu, (uint32_t) vgpu->vf_index);
 
                 if (vf)
                         vf->vgpu = (int32_t) i;
@@ -301,7 +302,8 @@ bool carved_gpu_available(const CarvedGpu *gpu, unsigned type, uint32_t *ret) {
                         sum += vf->available[type];
         }
 
-        /* Each VF says "one more here" up to the last free place on the card: the card's maximum tells how many. */
+        /* Each VF says "one more here" up to the last free place on the card: the card's maximum tells how
+         * many. */
         if (sum > 0 && !(t->known & CARVED_TYPE_MAX_INSTANCES))
                 return false;
 
@@ -326,7 +328,8 @@ int carved_type_id_compare(const char *a, const char *b) {
         while (*a && *b) {
                 if (g_ascii_isdigit(*a) && g_ascii_isdigit(*b)) {
                         size_t zeros_a = strspn(a, "0"), zeros_b = strspn(b, "0");
-                        size_t len_a = strspn(a + zeros_a, "0123456789"), len_b = strspn(b + zeros_b, "0123456789");
+                        size_t len_a = strspn(a + zeros_a, "0123456789"),
+                               len_b = strspn(b + zeros_b, "0123456789");
                         int r;
 
                         if (len_a != len_b)

@@ -8,8 +8,8 @@
 
 #include "ident.h"
 
-/* What there is, as plain values: a GPU, its VFs, its vGPUs and the types that it knows. A CarvedGpu is made whole by
- * whoever reads the hardware and never edited afterwards. */
+/* What there is, as plain values: a GPU, its VFs, its vGPUs and the types that it knows. A CarvedGpu is made
+ * whole by whoever reads the hardware and never edited afterwards. */
 
 typedef enum CarvedFramework {
         CARVED_FRAMEWORK_NONE,
@@ -40,7 +40,8 @@ const char *carved_framework_to_string(CarvedFramework framework);
 const char *carved_gpu_state_to_string(CarvedGpuState state);
 const char *carved_vf_role_to_string(CarvedVfRole role);
 
-/* Facts of a type that the driver may tell or not. What it does not tell is left out, never guessed from a name. */
+/* Facts of a type that the driver may tell or not. What it does not tell is left out, never guessed from a
+ * name. */
 typedef enum CarvedTypeFact {
         CARVED_TYPE_FRAMEBUFFER = 1 << 0,
         CARVED_TYPE_HEADS = 1 << 1,
@@ -76,12 +77,12 @@ typedef struct CarvedVf {
         char *driver; /* NULL: none */
         int32_t iommu_group;
         CarvedFramework framework;
-        bool settled;         /* its types are published, under the name of the right driver */
-        uint16_t *available;  /* how many more of gpu->types[i]; NULL: none of any */
-        char *error;          /* what could not be read; NULL: nothing */
+        bool settled;        /* its types are published, under the name of the right driver */
+        uint16_t *available; /* how many more of gpu->types[i]; NULL: none of any */
+        char *error;         /* what could not be read; NULL: nothing */
         /* worked out by carved_gpu_finish() */
         CarvedVfRole role;
-        int32_t vgpu; /* index into gpu->vgpus, -1: none */
+        int32_t vgpu;        /* index into gpu->vgpus, -1: none */
         CarvedReason reason; /* code NULL: a vGPU can be had here */
 } CarvedVf;
 
@@ -113,9 +114,9 @@ struct CarvedGpu {
         bool settled;
         char *error;
 
-        GPtrArray *types;  /* CarvedType, sorted by id */
-        GPtrArray *vfs;    /* CarvedVf, by index */
-        GPtrArray *vgpus;  /* CarvedVgpu, by UUID */
+        GPtrArray *types;    /* CarvedType, sorted by id */
+        GPtrArray *vfs;      /* CarvedVf, by index */
+        GPtrArray *vgpus;    /* CarvedVgpu, by UUID */
         uint16_t *available; /* of types straight on the GPU, as in CarvedVf; NULL: none */
 
         /* worked out by carved_gpu_finish() */
@@ -151,7 +152,8 @@ bool carved_vf_hosts_vgpus(const CarvedVf *vf);
 bool carved_gpu_is_creatable(const CarvedGpu *gpu, unsigned type);
 bool carved_vf_is_creatable(const CarvedVf *vf, unsigned type);
 
-/* How many more of type number @type. Follows the driver's maximum, never the number of VFs; false: not told. */
+/* How many more of type number @type. Follows the driver's maximum, never the number of VFs; false: not told.
+ */
 bool carved_gpu_available(const CarvedGpu *gpu, unsigned type, uint32_t *ret);
 uint32_t carved_gpu_used(const CarvedGpu *gpu, unsigned type);
 

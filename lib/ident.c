@@ -77,7 +77,8 @@ bool carved_uuid_is_valid(const char *text) {
         return text[CARVED_UUID_LEN] == '\0';
 }
 
-const char *carved_uuid_v5(const uint8_t space[static 16], const char *name, char buf[static CARVED_UUID_LEN + 1]) {
+const char *carved_uuid_v5(const uint8_t space[static 16], const char *name,
+                           char buf[static CARVED_UUID_LEN + 1]) {
         g_autoptr(GChecksum) sum = g_checksum_new(G_CHECKSUM_SHA1);
         uint8_t d[20];
         gsize len = sizeof d;
@@ -88,7 +89,8 @@ const char *carved_uuid_v5(const uint8_t space[static 16], const char *name, cha
 
         d[6] = (uint8_t) ((d[6] & 0x0f) | 0x50);
         d[8] = (uint8_t) ((d[8] & 0x3f) | 0x80);
-        snprintf(buf, CARVED_UUID_LEN + 1, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", d[0], d[1],
-                 d[2], d[3], d[4], d[5], d[6], d[7], d[8], d[9], d[10], d[11], d[12], d[13], d[14], d[15]);
+        snprintf(buf, CARVED_UUID_LEN + 1,
+                 "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", d[0], d[1], d[2],
+                 d[3], d[4], d[5], d[6], d[7], d[8], d[9], d[10], d[11], d[12], d[13], d[14], d[15]);
         return buf;
 }

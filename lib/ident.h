@@ -35,4 +35,5 @@ uint8_t carved_pci_address_devfn(const CarvedPciAddress *address);
 bool carved_uuid_is_valid(const char *text);
 
 /* A name-based UUID (version 5) of @name in the name space @space. Returns @buf. */
-const char *carved_uuid_v5(const uint8_t space[static 16], const char *name, char buf[static CARVED_UUID_LEN + 1]);
+const char *carved_uuid_v5(const uint8_t space[static 16], const char *name,
+                           char buf[static CARVED_UUID_LEN + 1]);

@@ -67,8 +67,9 @@ const CarvedGpu *carved_model_find_gpu(const CarvedModel *model, const CarvedPci
 const CarvedVf *carved_model_find_vf(const CarvedModel *model, const CarvedPciAddress *address) {
         for (unsigned i = 0; i < model->gpus->len; i++) {
                 const CarvedGpu *gpu = model->gpus->pdata[i];
-                const CarvedVf *vf = gpu->address.domain == address->domain ? carved_gpu_find_vf_by_address(gpu, address)
-                                                                            : NULL;
+                const CarvedVf *vf = gpu->address.domain == address->domain
+                                             ? carved_gpu_find_vf_by_address(gpu, address)
+                                             : NULL;
 
                 if (vf)
                         return vf;

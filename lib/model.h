@@ -69,7 +69,8 @@ typedef enum CarvedUpdateKind {
 typedef struct CarvedUpdate {
         CarvedUpdateKind kind;
         CarvedPciAddress address;
-        CarvedGpu *gpu; /* READ: the new one. STALLED, FAILED: what to show where nothing was seen yet. Always taken */
+        CarvedGpu *gpu; /* READ: the new one. STALLED, FAILED: what to show where nothing was seen yet. Always
+                           taken */
         const char *text;
 } CarvedUpdate;
 
@@ -77,8 +78,8 @@ CarvedModel *carved_model_new(void);
 CarvedModel *carved_model_free(CarvedModel *model);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(CarvedModel, carved_model_free)
 
-/* What became different, in the order in which to say it: removed, children first; added, parents first; changed. An
- * array of CarvedChange. */
+/* What became different, in the order in which to say it: removed, children first; added, parents first;
+ * changed. An array of CarvedChange. */
 GArray *carved_model_apply(CarvedModel *model, CarvedUpdate *update);
 
 /* In order of address. */

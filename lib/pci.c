@@ -11,8 +11,9 @@ struct CarvedPciNames {
         struct pci_access *access;
 };
 
-/* libpci's error callback must not return, and gets no userdata: the only way out is a jump, and the only way to know
- * where to is this. Set for the time of one call into libpci, in which we own nothing; the process has one thread. */
+/* libpci's error callback must not return, and gets no userdata: the only way out is a jump, and the only way
+ * to know where to is this. Set for the time of one call into libpci, in which we own nothing; the process
+ * has one thread. */
 static sigjmp_buf *escape;
 
 static void on_error(char *format, ...) G_GNUC_NORETURN;
@@ -71,7 +72,8 @@ static char *lookup(CarvedPciNames *names, int flags, uint16_t vendor, uint16_t 
 
         if (sigsetjmp(here, 0) == 0) {
                 escape = &here;
-                found = pci_lookup_name(names->access, buf, sizeof buf, flags | PCI_LOOKUP_NO_NUMBERS, vendor, device);
+                found = pci_lookup_name(names->access, buf, sizeof buf, flags | PCI_LOOKUP_NO_NUMBERS, vendor,
+                                        device);
         }
         escape = NULL;
         return found && g_utf8_validate(found, -1, NULL) ? g_strdup(found) : NULL;

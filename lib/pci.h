@@ -4,8 +4,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Names of vendors and devices from pci.ids, by libpci. Reads the whole of that file, megabytes of it in memory: for a
- * worker that ends soon. libpci is used for nothing else. */
+/* Names of vendors and devices from pci.ids, by libpci. Reads the whole of that file, megabytes of it in
+ * memory: for a worker that ends soon. libpci is used for nothing else. */
 
 typedef struct CarvedPciNames CarvedPciNames;
 

@@ -34,11 +34,13 @@ static bool any_creatable(const CarvedGpu *gpu) {
 /* What keeps the whole card from having vGPUs, however many are there. */
 static CarvedReason for_card(const CarvedGpu *gpu) {
         if (gpu->stalled)
-                return reason("stalled", "The driver does not answer: somebody holds the card's lock in the kernel");
+                return reason("stalled",
+                              "The driver does not answer: somebody holds the card's lock in the kernel");
         if (!gpu->driver)
                 return reason("no-driver", "No driver is bound to the card");
         if (strstr(gpu->driver, "vfio"))
-                return reason("on-vfio-pci", "The card is bound to %s, to be passed through whole", gpu->driver);
+                return reason("on-vfio-pci", "The card is bound to %s, to be passed through whole",
+                              gpu->driver);
         if (gpu->framework == CARVED_FRAMEWORK_NONE)
                 return reason("no-sriov", "The card has no SR-IOV, and driver %s offers no mediated devices",
                               gpu->driver);
@@ -83,7 +85,8 @@ CarvedReason carved_reason_for_vf(const CarvedVf *vf) {
         if (gpu->stalled)
                 return for_card(gpu);
         if (vf->vgpu >= 0)
-                return reason("occupied", "The VF holds vGPU %s", ((CarvedVgpu *) gpu->vgpus->pdata[vf->vgpu])->uuid);
+                return reason("occupied", "The VF holds vGPU %s",
+                              ((CarvedVgpu *) gpu->vgpus->pdata[vf->vgpu])->uuid);
         if (vf->role == CARVED_VF_PASSTHROUGH)
                 return reason("on-vfio-pci", "The VF is bound to %s, to be passed through whole", vf->driver);
         if (vf->role == CARVED_VF_HOST)
@@ -124,7 +127,8 @@ CarvedReason carved_reason_for_type(const CarvedGpu *gpu, unsigned index) {
 
         other = other_size(gpu, type);
         if (other)
-                return reason("size-fixed", "vGPU %s fixes the card to its own size, %" G_GUINT64_FORMAT " MiB",
+                return reason("size-fixed",
+                              "vGPU %s fixes the card to its own size, %" G_GUINT64_FORMAT " MiB",
                               other->uuid, carved_vgpu_type(other)->framebuffer_mib);
         if (gpu->vgpus->len > 0 || gpu->framework == CARVED_FRAMEWORK_VF_PASSTHROUGH)
                 return reason("full", "All that the card can hold of this type is there");

@@ -4,14 +4,14 @@
 
 #include "snapshot.h"
 
-/* Worker and daemon are one binary: the format needs no version, but what arrives is checked all the same, because a
- * worker may have lost its mind before it wrote. */
+/* Worker and daemon are one binary: the format needs no version, but what arrives is checked all the same,
+ * because a worker may have lost its mind before it wrote. */
 
 #define ADDRESS "(uyyy)"
-#define TYPE "(smsmsmsmsutuuu)"
-#define VF "(" ADDRESS "umsiubaqms)"
-#define VGPU "(siumsmsiiims)"
-#define GPU "(" ADDRESS "(qqqq)(msmsms)(ii)(bbuuu)(bb)msa" TYPE "a" VF "a" VGPU "maq)"
+#define TYPE    "(smsmsmsmsutuuu)"
+#define VF      "(" ADDRESS "umsiubaqms)"
+#define VGPU    "(siumsmsiiims)"
+#define GPU     "(" ADDRESS "(qqqq)(msmsms)(ii)(bbuuu)(bb)msa" TYPE "a" VF "a" VGPU "maq)"
 
 static GVariant *counts_to_variant(const uint16_t *counts, unsigned n) {
         return g_variant_new_fixed_array(G_VARIANT_TYPE_UINT16, counts, counts ? n : 0, sizeof *counts);
@@ -24,8 +24,9 @@ static GVariant *types_to_variant(const CarvedGpu *gpu) {
         for (unsigned i = 0; i < gpu->types->len; i++) {
                 const CarvedType *t = gpu->types->pdata[i];
 
-                g_variant_builder_add(&builder, TYPE, t->id, t->name, t->resource, t->max_resolution, t->device_api,
-                                      t->known, t->framebuffer_mib, t->heads, t->frame_rate_limit, t->max_instances);
+                g_variant_builder_add(&builder, TYPE, t->id, t->name, t->resource, t->max_resolution,
+                                      t->device_api, t->known, t->framebuffer_mib, t->heads,
+                                      t->frame_rate_limit, t->max_instances);
         }
         return g_variant_builder_end(&builder);
 }
@@ -38,8 +39,9 @@ static GVariant *vfs_to_variant(const CarvedGpu *gpu) {
                 const CarvedVf *vf = gpu->vfs->pdata[i];
                 const CarvedPciAddress *a = &vf->address;
 
-                g_variant_builder_add(&builder, "(" ADDRESS "umsiub@aqms)", a->domain, a->bus, a->device, a->function,
-                                      vf->index, vf->driver, vf->iommu_group, (uint32_t) vf->framework, vf->settled,
+                g_variant_builder_add(&builder, "(" ADDRESS "umsiub@aqms)", a->domain, a->bus, a->device,
+                                      a->function, vf->index, vf->driver, vf->iommu_group,
+                                      (uint32_t) vf->framework, vf->settled,
                                       counts_to_variant(vf->available, gpu->types->len), vf->error);
         }
         return g_variant_builder_end(&builder);
@@ -52,8 +54,8 @@ static GVariant *vgpus_to_variant(const CarvedGpu *gpu) {
         for (unsigned i = 0; i < gpu->vgpus->len; i++) {
                 const CarvedVgpu *v = gpu->vgpus->pdata[i];
 
-                g_variant_builder_add(&builder, VGPU, v->uuid, v->vf_index, (uint32_t) v->framework, v->type, v->params,
-                                      v->iommu_group, v->gpu_instance, v->placement_id, v->error);
+                g_variant_builder_add(&builder, VGPU, v->uuid, v->vf_index, (uint32_t) v->framework, v->type,
+                                      v->params, v->iommu_group, v->gpu_instance, v->placement_id, v->error);
         }
         return g_variant_builder_end(&builder);
 }
@@ -61,11 +63,12 @@ static GVariant *vgpus_to_variant(const CarvedGpu *gpu) {
 GVariant *carved_snapshot_to_variant(const CarvedGpu *g) {
         const CarvedPciAddress *a = &g->address;
 
-        return g_variant_new("(" ADDRESS "(qqqq)(msmsms)(ii)(bbuuu)(bb)ms@a" TYPE "@a" VF "@a" VGPU "m@aq)", a->domain,
-                             a->bus, a->device, a->function, g->vendor_id, g->device_id, g->subsystem_vendor_id,
-                             g->subsystem_device_id, g->vendor, g->model, g->driver, g->numa_node, g->iommu_group,
-                             g->has_sriov, g->has_mdev, g->total_vfs, g->num_vfs, (uint32_t) g->framework, g->stalled,
-                             g->settled, g->error, types_to_variant(g), vfs_to_variant(g), vgpus_to_variant(g),
+        return g_variant_new("(" ADDRESS "(qqqq)(msmsms)(ii)(bbuuu)(bb)ms@a" TYPE "@a" VF "@a" VGPU "m@aq)",
+                             a->domain, a->bus, a->device, a->function, g->vendor_id, g->device_id,
+                             g->subsystem_vendor_id, g->subsystem_device_id, g->vendor, g->model, g->driver,
+                             g->numa_node, g->iommu_group, g->has_sriov, g->has_mdev, g->total_vfs,
+                             g->num_vfs, (uint32_t) g->framework, g->stalled, g->settled, g->error,
+                             types_to_variant(g), vfs_to_variant(g), vgpus_to_variant(g),
                              g->available ? counts_to_variant(g->available, g->types->len) : NULL);
 }
 
@@ -85,8 +88,9 @@ static bool take_counts(GVariant *variant, unsigned n_types, uint16_t **ret) {
 static bool take_types(CarvedGpu *gpu, GVariantIter *iter) {
         CarvedType t = { 0 };
 
-        while (g_variant_iter_next(iter, TYPE, &t.id, &t.name, &t.resource, &t.max_resolution, &t.device_api, &t.known,
-                                   &t.framebuffer_mib, &t.heads, &t.frame_rate_limit, &t.max_instances)) {
+        while (g_variant_iter_next(iter, TYPE, &t.id, &t.name, &t.resource, &t.max_resolution, &t.device_api,
+                                   &t.known, &t.framebuffer_mib, &t.heads, &t.frame_rate_limit,
+                                   &t.max_instances)) {
                 CarvedType *last = gpu->types->len > 0 ? gpu->types->pdata[gpu->types->len - 1] : NULL;
                 bool sorted = !last || carved_type_id_compare(last->id, t.id) < 0;
 
@@ -109,8 +113,8 @@ static bool take_vfs(CarvedGpu *gpu, GVariantIter *iter) {
                 int32_t group;
                 CarvedVf *vf;
 
-                g_variant_get(item, "(" ADDRESS "umsiub@aqms)", &a.domain, &a.bus, &a.device, &a.function, &index,
-                              &driver, &group, &framework, &settled, &counts, &error);
+                g_variant_get(item, "(" ADDRESS "umsiub@aqms)", &a.domain, &a.bus, &a.device, &a.function,
+                              &index, &driver, &group, &framework, &settled, &counts, &error);
                 vf = carved_gpu_add_vf(gpu, index, &a);
                 vf->driver = driver;
                 vf->error = error;
@@ -135,8 +139,8 @@ static bool take_vgpus(CarvedGpu *gpu, GVariantIter *iter) {
                 const char *uuid;
                 CarvedVgpu *vgpu;
 
-                g_variant_get(item, "(&siumsmsiiims)", &uuid, &vf_index, &framework, &type, &params, &group, &instance,
-                              &placement, &error);
+                g_variant_get(item, "(&siumsmsiiims)", &uuid, &vf_index, &framework, &type, &params, &group,
+                              &instance, &placement, &error);
                 vgpu = carved_gpu_add_vgpu(gpu, uuid, vf_index);
                 vgpu->type = type;
                 vgpu->params = params;
@@ -167,10 +171,11 @@ CarvedGpu *carved_snapshot_from_variant(GVariant *variant) {
 
         g = gpu = carved_gpu_new(&a);
         g_variant_get(variant, "(" ADDRESS "(qqqq)(msmsms)(ii)(bbuuu)(bb)msa" TYPE "a" VF "a" VGPU "m@aq)",
-                      &g->address.domain, &g->address.bus, &g->address.device, &g->address.function, &g->vendor_id,
-                      &g->device_id, &g->subsystem_vendor_id, &g->subsystem_device_id, &g->vendor, &g->model, &g->driver,
-                      &g->numa_node, &g->iommu_group, &has_sriov, &has_mdev, &g->total_vfs, &g->num_vfs, &framework,
-                      &stalled, &settled, &g->error, &types, &vfs, &vgpus, &available);
+                      &g->address.domain, &g->address.bus, &g->address.device, &g->address.function,
+                      &g->vendor_id, &g->device_id, &g->subsystem_vendor_id, &g->subsystem_device_id,
+                      &g->vendor, &g->model, &g->driver, &g->numa_node, &g->iommu_group, &has_sriov,
+                      &has_mdev, &g->total_vfs, &g->num_vfs, &framework, &stalled, &settled, &g->error,
+                      &types, &vfs, &vgpus, &available);
         g->has_sriov = has_sriov;
         g->has_mdev = has_mdev;
         g->stalled = stalled;

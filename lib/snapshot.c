@@ -147,7 +147,8 @@ static bool read_mdev_types(Reader *r, int dir_fd, const char *driver, uint16_t 
                         read_mdev_type(r, types_fd, fresh);
 
                 error = NULL;
-                carved_sysfs_read_number(types_fd, id, CARVED_ATTR_AVAILABLE_INSTANCES, 0, UINT16_MAX, &count, &error);
+                carved_sysfs_read_number(types_fd, id, CARVED_ATTR_AVAILABLE_INSTANCES, 0, UINT16_MAX, &count,
+                                         &error);
                 note(ret_error, error);
                 offer.count = (uint16_t) count;
                 g_array_append_val(offers, offer);
@@ -232,7 +233,8 @@ static void read_vendor_vfio(Reader *r, int dir_fd, CarvedVf *vf, int64_t curren
                 CarvedVgpu *vgpu;
 
                 carved_pci_address_format(&vf->address, address);
-                vgpu = carved_gpu_add_vgpu(r->gpu, carved_uuid_v5(r->host->machine_id, address, uuid), (int32_t) vf->index);
+                vgpu = carved_gpu_add_vgpu(r->gpu, carved_uuid_v5(r->host->machine_id, address, uuid),
+                                           (int32_t) vf->index);
                 vgpu->framework = CARVED_FRAMEWORK_VENDOR_VFIO;
                 vgpu->iommu_group = vf->iommu_group;
                 vgpu->type = g_strdup_printf("nvidia-%" G_GINT64_FORMAT, current);
@@ -252,7 +254,8 @@ static void read_vf_framework(Reader *r, int dir_fd, GPtrArray *names, CarvedVf 
                 int64_t current = 0;
                 bool ok;
 
-                ok = carved_sysfs_read_number(dir_fd, NULL, CARVED_ATTR_CURRENT_VGPU_TYPE, 0, UINT32_MAX, &current, &error);
+                ok = carved_sysfs_read_number(dir_fd, NULL, CARVED_ATTR_CURRENT_VGPU_TYPE, 0, UINT32_MAX,
+                                              &current, &error);
                 if (ok || !carved_sysfs_is_absent(error)) {
                         note(&vf->error, error);
                         vf->framework = CARVED_FRAMEWORK_VENDOR_VFIO;
@@ -498,12 +501,14 @@ CarvedGpu *carved_snapshot_read(const CarvedHost *host, const CarvedPciAddress *
         _cleanup_close_ int fd = -1;
         bool there;
 
-        path = g_strdup_printf("%s/bus/pci/devices/%s", host->sysfs, carved_pci_address_format(address, text));
+        path = g_strdup_printf("%s/bus/pci/devices/%s", host->sysfs,
+                               carved_pci_address_format(address, text));
         fd = carved_sysfs_open_dir(-1, path, error);
         if (fd < 0)
                 return NULL;
 
-        /* First of all: this read waits for whoever is changing the number of VFs, so the rest is of one piece. */
+        /* First of all: this read waits for whoever is changing the number of VFs, so the rest is of one
+         * piece. */
         gpu->num_vfs = read_count(&reader, fd, CARVED_ATTR_SRIOV_NUMVFS, &there);
         names = carved_sysfs_list(fd, ".", error);
         if (!names)

@@ -11,8 +11,8 @@ typedef struct CarvedHost {
         uint8_t machine_id[16];  /* the name space of UUIDs where the kernel gives none */
 } CarvedHost;
 
-/* One attribute that can't be read is the error of the object that it belongs to; NULL and an error only when the GPU
- * itself is not there. */
+/* One attribute that can't be read is the error of the object that it belongs to; NULL and an error only when
+ * the GPU itself is not there. */
 CarvedGpu *carved_snapshot_read(const CarvedHost *host, const CarvedPciAddress *address, GError **error);
 
 /* As it travels from the worker to the daemon. */

@@ -59,18 +59,19 @@ int carved_sysfs_open_dir(int dir_fd, const char *path, GError **error) {
         return fd;
 }
 
-/* Says what failed. That there is nothing to read is an answer of its own: ENOENT, and ENXIO where a driver gives the
- * file but has nothing behind it (NVIDIA's vgpu_params on a VF without vGPU). */
+/* Says what failed. That there is nothing to read is an answer of its own: ENOENT, and ENXIO where a driver
+ * gives the file but has nothing behind it (NVIDIA's vgpu_params on a VF without vGPU). */
 static ssize_t read_failed(GError **error, int errnum, const char *what, const char *path) {
-        CarvedError code = errnum == ENOENT || errnum == ENXIO ? CARVED_ERROR_ABSENT : CARVED_ERROR_KERNEL_REFUSED;
+        CarvedError code =
+                errnum == ENOENT || errnum == ENXIO ? CARVED_ERROR_ABSENT : CARVED_ERROR_KERNEL_REFUSED;
 
         g_set_error(error, CARVED_ERROR, code, "Failed to %s '%s': %s", what, path, g_strerror(errnum));
         return -1;
 }
 
 /* How much was read into @buf, or -1. More than fits is an error, never a truncated answer. */
-static ssize_t read_attribute(int dir_fd, const char *below, CarvedAttribute attribute, char *buf, size_t size,
-                              GError **error) {
+static ssize_t read_attribute(int dir_fd, const char *below, CarvedAttribute attribute, char *buf,
+                              size_t size, GError **error) {
         _cleanup_close_ int fd = -1;
         char path[PATH_MAX];
         size_t len = 0;
@@ -139,8 +140,8 @@ bool carved_sysfs_parse_number(const char *text, int64_t min, int64_t max, int64
         return true;
 }
 
-bool carved_sysfs_read_number(int dir_fd, const char *below, CarvedAttribute attribute, int64_t min, int64_t max,
-                              int64_t *ret, GError **error) {
+bool carved_sysfs_read_number(int dir_fd, const char *below, CarvedAttribute attribute, int64_t min,
+                              int64_t max, int64_t *ret, GError **error) {
         char buf[64];
         ssize_t n;
 
@@ -150,9 +151,9 @@ bool carved_sysfs_read_number(int dir_fd, const char *below, CarvedAttribute att
 
         buf[n] = '\0';
         if (strlen(buf) != (size_t) n || !carved_sysfs_parse_number(buf, min, max, ret)) {
-                g_set_error(error, CARVED_ERROR, CARVED_ERROR_FAILED, "'%s%s%s' is not a number from %" G_GINT64_FORMAT
-                            " to %" G_GINT64_FORMAT, below ?: "", below ? "/" : "", attribute_names[attribute],
-                            min, max);
+                g_set_error(error, CARVED_ERROR, CARVED_ERROR_FAILED,
+                            "'%s%s%s' is not a number from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT,
+                            below ?: "", below ? "/" : "", attribute_names[attribute], min, max);
                 return false;
         }
 

@@ -7,8 +7,8 @@
 
 #include <glib.h>
 
-/* Reading sysfs, relative to a directory fd. Only what is listed here can be read at all: some attributes act when they
- * are read (AMD's reset_gpu resets the card), so no name ever comes from a directory listing. */
+/* Reading sysfs, relative to a directory fd. Only what is listed here can be read at all: some attributes act
+ * when they are read (AMD's reset_gpu resets the card), so no name ever comes from a directory listing. */
 
 typedef enum CarvedAttribute {
         /* any PCI function */
@@ -51,13 +51,14 @@ const char *carved_attribute_name(CarvedAttribute attribute);
 
 int carved_sysfs_open_dir(int dir_fd, const char *path, GError **error);
 
-/* The text of an attribute, without trailing white space. @below is a directory under @dir_fd, or NULL. NULL and an
- * error when it can't be read, is longer than CARVED_SYSFS_TEXT_MAX, or is no text. */
+/* The text of an attribute, without trailing white space. @below is a directory under @dir_fd, or NULL. NULL
+ * and an error when it can't be read, is longer than CARVED_SYSFS_TEXT_MAX, or is no text. */
 char *carved_sysfs_read(int dir_fd, const char *below, CarvedAttribute attribute, GError **error);
 
-/* The same, where nothing but a number is expected: no allocation. Not a number or out of range is an error. */
-bool carved_sysfs_read_number(int dir_fd, const char *below, CarvedAttribute attribute, int64_t min, int64_t max,
-                              int64_t *ret, GError **error);
+/* The same, where nothing but a number is expected: no allocation. Not a number or out of range is an error.
+ */
+bool carved_sysfs_read_number(int dir_fd, const char *below, CarvedAttribute attribute, int64_t min,
+                              int64_t max, int64_t *ret, GError **error);
 
 /* Did reading fail because there is nothing to read? */
 bool carved_sysfs_is_absent(const GError *error);

@@ -78,8 +78,10 @@ static bool read_function(const char *syspath, Function *ret) {
         if (!f.is_vf) {
                 f.found.vendor_id = (uint16_t) number_or_zero(fd, CARVED_ATTR_VENDOR, UINT16_MAX);
                 f.found.device_id = (uint16_t) number_or_zero(fd, CARVED_ATTR_DEVICE, UINT16_MAX);
-                f.found.subsystem_vendor_id = (uint16_t) number_or_zero(fd, CARVED_ATTR_SUBSYSTEM_VENDOR, UINT16_MAX);
-                f.found.subsystem_device_id = (uint16_t) number_or_zero(fd, CARVED_ATTR_SUBSYSTEM_DEVICE, UINT16_MAX);
+                f.found.subsystem_vendor_id =
+                        (uint16_t) number_or_zero(fd, CARVED_ATTR_SUBSYSTEM_VENDOR, UINT16_MAX);
+                f.found.subsystem_device_id =
+                        (uint16_t) number_or_zero(fd, CARVED_ATTR_SUBSYSTEM_DEVICE, UINT16_MAX);
                 f.total_vfs = number_or_zero(fd, CARVED_ATTR_SRIOV_TOTALVFS, UINT16_MAX);
                 f.offset = number_or_zero(fd, CARVED_ATTR_SRIOV_OFFSET, UINT16_MAX);
                 f.stride = number_or_zero(fd, CARVED_ATTR_SRIOV_STRIDE, UINT16_MAX);
@@ -126,13 +128,14 @@ static GArray *list_functions(GError **error) {
         return g_steal_pointer(&list);
 }
 
-/* The `physfn` link of a VF comes a moment after its directory, so a function may be one that does not show it yet. */
+/* The `physfn` link of a VF comes a moment after its directory, so a function may be one that does not show
+ * it yet. */
 static bool is_hidden_vf(GArray *functions, const Function *f) {
         for (unsigned i = 0; i < functions->len; i++) {
                 const Function *pf = &g_array_index(functions, Function, i);
 
-                if (pf != f && carved_pci_address_is_vf_of(&f->found.address, &pf->found.address, pf->offset, pf->stride,
-                                                           pf->total_vfs))
+                if (pf != f && carved_pci_address_is_vf_of(&f->found.address, &pf->found.address, pf->offset,
+                                                           pf->stride, pf->total_vfs))
                         return true;
         }
         return false;
@@ -157,7 +160,8 @@ GArray *carved_udev_scan(GError **error) {
                         names = carved_pci_names_new();
                 if (names) {
                         f->found.vendor = carved_pci_names_vendor(names, f->found.vendor_id);
-                        f->found.model = carved_pci_names_device(names, f->found.vendor_id, f->found.device_id);
+                        f->found.model =
+                                carved_pci_names_device(names, f->found.vendor_id, f->found.device_id);
                 }
                 g_array_append_val(list, f->found);
         }

@@ -27,8 +27,9 @@ typedef struct CarvedFound {
 
 void carved_found_clear(CarvedFound *found);
 
-/* All display controllers and processing accelerators but VFs, in order of address: an array of CarvedFound. Reads a file
- * of every PCI function there is: for a worker. NULL and an error when there is nothing to scan. */
+/* All display controllers and processing accelerators but VFs, in order of address: an array of CarvedFound.
+ * Reads a file of every PCI function there is: for a worker. NULL and an error when there is nothing to scan.
+ */
 GArray *carved_udev_scan(GError **error);
 
 GVariant *carved_udev_scan_to_variant(GArray *list);

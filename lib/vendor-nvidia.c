@@ -5,7 +5,8 @@
 const CarvedVendor carved_vendor_nvidia = {
         .id = 0x10de,
         .resource_domain = "nvidia.com",
-        /* A VF without the driver shows `pci-713`, one on vfio-pci `vfio-pci-575`: registered, but not yet usable. */
+        /* A VF without the driver shows `pci-713`, one on vfio-pci `vfio-pci-575`: registered, but not yet
+           usable. */
         .type_prefix = "nvidia-",
         /* mdev or vendor VFIO is up to how the driver was built, and shows on the VFs only. */
         .bare_sriov = CARVED_FRAMEWORK_UNKNOWN,

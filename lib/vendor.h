@@ -6,10 +6,11 @@
 /* Where vendors differ, as tables. Adding a vendor is one file and one line in vendor.c. */
 typedef struct CarvedVendor {
         uint16_t id;
-        const char *resource_domain;  /* of Kubernetes resource names; NULL: has none */
-        const char *type_prefix;      /* mdev types under another prefix are half-made; NULL: the driver's name and a dash */
-        CarvedFramework bare_sriov;   /* what an SR-IOV card, or its VF, is while nothing more shows */
-        bool has_vgpu_config;         /* facts of types in vgpuConfig.xml */
+        const char *resource_domain; /* of Kubernetes resource names; NULL: has none */
+        const char *type_prefix; /* mdev types under another prefix are half-made; NULL: the driver's name and
+                                    a dash */
+        CarvedFramework bare_sriov; /* what an SR-IOV card, or its VF, is while nothing more shows */
+        bool has_vgpu_config;       /* facts of types in vgpuConfig.xml */
 } CarvedVendor;
 
 extern const CarvedVendor carved_vendor_nvidia;

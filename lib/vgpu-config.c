@@ -43,7 +43,8 @@ static bool is_card(const CarvedGpu *card, const char **names, const char **valu
         parse_id(attribute(names, values, "subsystemVendorId"), &sub_vendor);
         parse_id(attribute(names, values, "subsystemId"), &sub_device);
         return vendor == card->vendor_id && device == card->device_id &&
-               (sub_device == 0 || (sub_vendor == card->subsystem_vendor_id && sub_device == card->subsystem_device_id));
+               (sub_device == 0 ||
+                (sub_vendor == card->subsystem_vendor_id && sub_device == card->subsystem_device_id));
 }
 
 static void start_type(Parser *p, const char **names, const char **values) {
@@ -65,11 +66,12 @@ static void start_display(Parser *p, const char **names, const char **values) {
 
         if (p->type && !p->type->max_resolution && parse_id(attribute(names, values, "width"), &width) &&
             parse_id(attribute(names, values, "height"), &height) && width > 0 && height > 0)
-                p->type->max_resolution = g_strdup_printf("%" G_GINT64_FORMAT "x%" G_GINT64_FORMAT, width, height);
+                p->type->max_resolution =
+                        g_strdup_printf("%" G_GINT64_FORMAT "x%" G_GINT64_FORMAT, width, height);
 }
 
-static void on_start(GMarkupParseContext *context, const char *element, const char **names, const char **values,
-                     void *userdata, GError **error) {
+static void on_start(GMarkupParseContext *context, const char *element, const char **names,
+                     const char **values, void *userdata, GError **error) {
         Parser *p = userdata;
 
         g_string_truncate(p->text, 0);
@@ -90,7 +92,8 @@ static void on_start(GMarkupParseContext *context, const char *element, const ch
         }
 }
 
-/* The nominal size if it is told: what is left of it for the guest differs by a few percent from card to card. */
+/* The nominal size if it is told: what is left of it for the guest differs by a few percent from card to
+ * card. */
 static void end_type(Parser *p) {
         uint64_t bytes = p->profile_size ? p->profile_size : p->framebuffer;
 
@@ -134,7 +137,8 @@ static void on_end(GMarkupParseContext *context, const char *element, void *user
         g_string_truncate(p->text, 0);
 }
 
-static void on_text(GMarkupParseContext *context, const char *text, gsize len, void *userdata, GError **error) {
+static void on_text(GMarkupParseContext *context, const char *text, gsize len, void *userdata,
+                    GError **error) {
         Parser *p = userdata;
 
         /* Only numbers matter. */
@@ -165,8 +169,8 @@ static GPtrArray *collect(Parser *p) {
 GPtrArray *carved_vgpu_config_parse(const char *text, size_t len, const CarvedGpu *card, GError **error) {
         static const GMarkupParser callbacks = { on_start, on_end, on_text, NULL, NULL };
         g_autoptr(GMarkupParseContext) context = NULL;
-        g_autoptr(GHashTable) types = g_hash_table_new_full(g_str_hash, g_str_equal, NULL,
-                                                            (GDestroyNotify) carved_type_free);
+        g_autoptr(GHashTable) types =
+                g_hash_table_new_full(g_str_hash, g_str_equal, NULL, (GDestroyNotify) carved_type_free);
         g_autoptr(GHashTable) supported = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         g_autoptr(GString) buffer = g_string_new(NULL);
         Parser parser = { .card = card, .types = types, .supported = supported, .text = buffer };
@@ -192,12 +196,14 @@ GPtrArray *carved_vgpu_config_read(const char *path, const CarvedGpu *card, GErr
                 return NULL;
         }
         if (len > CONFIG_MAX) {
-                g_set_error(error, CARVED_ERROR, CARVED_ERROR_FAILED, "'%s' is longer than any such file", path);
+                g_set_error(error, CARVED_ERROR, CARVED_ERROR_FAILED, "'%s' is longer than any such file",
+                            path);
                 return NULL;
         }
 
         list = carved_vgpu_config_parse(text, len, card, &e);
         if (!list)
-                g_set_error(error, CARVED_ERROR, CARVED_ERROR_FAILED, "Failed to parse '%s': %s", path, e->message);
+                g_set_error(error, CARVED_ERROR, CARVED_ERROR_FAILED, "Failed to parse '%s': %s", path,
+                            e->message);
         return list;
 }

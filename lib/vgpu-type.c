@@ -22,8 +22,8 @@ static bool is_resolution(const char *text) {
         g_auto(GStrv) parts = g_strsplit(text, "x", 3);
         uint32_t width, height;
 
-        return g_strv_length(parts) == 2 && parse_u32(parts[0], &width) && parse_u32(parts[1], &height) && width > 0 &&
-               height > 0 && g_ascii_isdigit(text[strlen(text) - 1]);
+        return g_strv_length(parts) == 2 && parse_u32(parts[0], &width) && parse_u32(parts[1], &height) &&
+               width > 0 && height > 0 && g_ascii_isdigit(text[strlen(text) - 1]);
 }
 
 /* "4096M": without its unit it could be anything. */

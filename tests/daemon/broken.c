@@ -6,10 +6,10 @@
 #include "client.h"
 #include "simctl.h"
 
-/* Attributes that say what no driver should: one object has an error, the daemon and all others go on. On host mixed, its
- * VFs on. */
+/* Attributes that say what no driver should: one object has an error, the daemon and all others go on. On
+ * host mixed, its VFs on. */
 
-#define A2 "/org/carved1/gpu/0000_08_00_0"
+#define A2    "/org/carved1/gpu/0000_08_00_0"
 #define OTHER "/org/carved1/gpu/0001_c8_00_0"
 
 static Client *client;
@@ -23,7 +23,8 @@ static void set_up(void) {
         client = client_new();
         if (client_count(client, "org.carved1.VirtualFunction") == 0) {
                 /* It fails for the card that is on vfio-pci. */
-                g_autofree char *output = shell("/usr/lib/nvidia/sriov-manage -e ALL || true; carved-simctl settle");
+                g_autofree char *output =
+                        shell("/usr/lib/nvidia/sriov-manage -e ALL || true; carved-simctl settle");
 
                 ck_assert(client_wait(client, 10000, types_are_there, NULL));
         }
@@ -40,8 +41,12 @@ static void look(const char *path) {
         g_autoptr(GVariant) done = client_call(client, path, "org.carved1.Gpu", "Refresh", NULL, "a{sv}", 0);
 }
 
-static const char *const contents[] = { "", "\\n", "\\0\\0\\0", "\\377\\376binary", "-1\\n", "-99999999999999999999\\n", "0x\\n",
-                                        "99999999999999999999\\n", "no newline", "16 VFs\\n", "\\n16\\n", NULL };
+static const char *const contents[] = { "",           "\\n",
+                                        "\\0\\0\\0",  "\\377\\376binary",
+                                        "-1\\n",      "-99999999999999999999\\n",
+                                        "0x\\n",      "99999999999999999999\\n",
+                                        "no newline", "16 VFs\\n",
+                                        "\\n16\\n",   NULL };
 
 static const char *const patterns[] = {
         "/sys/devices/*/0000:08:00.0/sriov_numvfs",
@@ -76,8 +81,11 @@ START_TEST(a_vf_that_cant_be_read_says_so_itself) {
         g_autoptr(GVariant) broken = NULL, other = NULL;
         const char *code;
 
-        ck_assert_int_eq(simctl_do("fail", "/sys/devices/*/0000:08:00.6/mdev_supported_types/nvidia-746/available_instances",
-                                   "EIO", "op=read", "always"), 0);
+        ck_assert_int_eq(
+                simctl_do("fail",
+                          "/sys/devices/*/0000:08:00.6/mdev_supported_types/nvidia-746/available_instances",
+                          "EIO", "op=read", "always"),
+                0);
         look(A2);
         broken = client_get(client, A2 "/vf/2", "org.carved1.VirtualFunction", "Reasons");
         other = client_get(client, A2 "/vf/3", "org.carved1.VirtualFunction", "Reasons");
@@ -91,7 +99,9 @@ END_TEST
 START_TEST(a_gpu_that_cant_be_read_says_so_itself) {
         g_autofree char *error = NULL;
 
-        ck_assert_int_eq(simctl_do("fail", "/sys/devices/*/0000:08:00.0/sriov_totalvfs", "EIO", "op=read", "always"), 0);
+        ck_assert_int_eq(
+                simctl_do("fail", "/sys/devices/*/0000:08:00.0/sriov_totalvfs", "EIO", "op=read", "always"),
+                0);
         look(A2);
         error = client_get_string(client, A2, "org.carved1.Gpu", "LastError");
         ck_assert_ptr_nonnull(strstr(error, "sriov_totalvfs"));
@@ -99,12 +109,15 @@ START_TEST(a_gpu_that_cant_be_read_says_so_itself) {
 }
 END_TEST
 
-static const char *const lists[] = { "", "\\n", "ID    : vGPU Name\\n", "\\377\\377", "x", "1145 NVIDIA L40S-1B\\n", "::::\\n", NULL };
+static const char *const lists[] = { "",           "\\n", "ID    : vGPU Name\\n",
+                                     "\\377\\377", "x",   "1145 NVIDIA L40S-1B\\n",
+                                     "::::\\n",    NULL };
 
 START_TEST(no_list_of_types_hurts) {
         for (unsigned i = 0; i < G_N_ELEMENTS(lists); i++) {
-                ck_assert_int_eq(simctl_do("text", "/sys/devices/*/0000:26:00.5/nvidia/*_vgpu_type*", lists[i] ?: megabyte,
-                                           "always"), 0);
+                ck_assert_int_eq(simctl_do("text", "/sys/devices/*/0000:26:00.5/nvidia/*_vgpu_type*",
+                                           lists[i] ?: megabyte, "always"),
+                                 0);
                 look("/org/carved1/gpu/0000_26_00_0");
                 ck_assert_uint_eq(client_count(client, "org.carved1.Vgpu"), 0);
                 ck_assert_int_eq(simctl_do("forget"), 0);

@@ -34,8 +34,10 @@ Client *client_new(void) {
 
         client->heard = g_ptr_array_new_with_free_func(signal_free);
         ck_assert_int_ge(sd_bus_open_system(&client->bus), 0);
-        ck_assert_int_ge(sd_bus_add_match(client->bus, NULL, "type='signal',sender='org.carved1',path_namespace='/org/carved1'",
-                                          on_signal, client), 0);
+        ck_assert_int_ge(sd_bus_add_match(client->bus, NULL,
+                                          "type='signal',sender='org.carved1',path_namespace='/org/carved1'",
+                                          on_signal, client),
+                         0);
         return client;
 }
 
@@ -49,14 +51,15 @@ Client *client_free(Client *client) {
         return NULL;
 }
 
-GVariant *client_call(Client *client, const char *path, const char *interface, const char *member, const char **ret_error,
-                      const char *types, ...) {
+GVariant *client_call(Client *client, const char *path, const char *interface, const char *member,
+                      const char **ret_error, const char *types, ...) {
         __attribute__((cleanup(sd_bus_error_free))) sd_bus_error error = SD_BUS_ERROR_NULL;
         g_autoptr(sd_bus_message) m = NULL, reply = NULL;
         va_list args;
         int r;
 
-        ck_assert_int_ge(sd_bus_message_new_method_call(client->bus, &m, "org.carved1", path, interface, member), 0);
+        ck_assert_int_ge(
+                sd_bus_message_new_method_call(client->bus, &m, "org.carved1", path, interface, member), 0);
         va_start(args, types);
         ck_assert_int_ge(sd_bus_message_appendv(m, types, args), 0);
         va_end(args);
@@ -71,14 +74,15 @@ GVariant *client_call(Client *client, const char *path, const char *interface, c
         if (ret_error)
                 *ret_error = g_intern_string(error.name);
         else
-                ck_abort_msg("%s.%s on %s: %s: %s", interface, member, path, error.name ?: g_strerror(-r), error.message ?: "");
+                ck_abort_msg("%s.%s on %s: %s: %s", interface, member, path, error.name ?: g_strerror(-r),
+                             error.message ?: "");
         return NULL;
 }
 
 GVariant *client_get(Client *client, const char *path, const char *interface, const char *property) {
         const char *error;
-        g_autoptr(GVariant) reply = client_call(client, path, "org.freedesktop.DBus.Properties", "Get", &error, "ss",
-                                                interface, property);
+        g_autoptr(GVariant) reply = client_call(client, path, "org.freedesktop.DBus.Properties", "Get",
+                                                &error, "ss", interface, property);
         g_autoptr(GVariant) boxed = reply ? g_variant_get_child_value(reply, 0) : NULL;
 
         return boxed ? g_variant_get_variant(boxed) : NULL;
@@ -127,7 +131,8 @@ static bool take_in(Client *client, int64_t end) {
         return true;
 }
 
-bool client_wait(Client *client, unsigned ms, bool (*is_so)(Client *client, const void *data), const void *data) {
+bool client_wait(Client *client, unsigned ms, bool (*is_so)(Client *client, const void *data),
+                 const void *data) {
         int64_t end = g_get_monotonic_time() + (int64_t) ms * 1000;
 
         for (;;) {
@@ -223,7 +228,8 @@ char *shell(const char *format, ...) {
         command = g_strdup_vprintf(format, args);
         va_end(args);
         argv[2] = command;
-        ck_assert(g_spawn_sync(NULL, (char **) argv, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, &output, &error, &status, NULL));
+        ck_assert(g_spawn_sync(NULL, (char **) argv, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, &output, &error,
+                               &status, NULL));
         ck_assert_msg(status == 0, "'%s' failed: %s%s", command, output, error);
         return output;
 }

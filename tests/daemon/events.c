@@ -6,12 +6,13 @@
 #include "client.h"
 #include "simctl.h"
 
-/* The tree follows by events, and a second client hears no more than it must. On host l40s and a2, by argument. */
+/* The tree follows by events, and a second client hears no more than it must. On host l40s and a2, by
+ * argument. */
 
-#define L40S "/org/carved1/gpu/0000_26_00_0"
+#define L40S       "/org/carved1/gpu/0000_26_00_0"
 #define L40S_SYSFS "/sys/bus/pci/devices/0000:26:00.0"
-#define UUID "dd6772a8-7db8-4e96-9a73-f94c389d9bc3"
-#define VGPU GPU_A2 "/vf/0/vgpu/dd6772a8_7db8_4e96_9a73_f94c389d9bc3"
+#define UUID       "dd6772a8-7db8-4e96-9a73-f94c389d9bc3"
+#define VGPU       GPU_A2 "/vf/0/vgpu/dd6772a8_7db8_4e96_9a73_f94c389d9bc3"
 
 static Client *client;
 
@@ -51,9 +52,11 @@ static int place_of(const char *member, const char *path) {
         return -1;
 }
 
-/* With the stub as driver nothing else happens than that VFs come: no driver is changed, no types are published. */
+/* With the stub as driver nothing else happens than that VFs come: no driver is changed, no types are
+ * published. */
 static void bind_stub(void) {
-        run("echo 0000:26:00.0 > " L40S_SYSFS "/driver/unbind; echo pci-pf-stub > " L40S_SYSFS "/driver_override; "
+        run("echo 0000:26:00.0 > " L40S_SYSFS "/driver/unbind; echo pci-pf-stub > " L40S_SYSFS
+            "/driver_override; "
             "echo 0000:26:00.0 > /sys/bus/pci/drivers_probe; carved-simctl settle");
         ck_assert(client_wait(client, 5000, property_is,
                               &(Expect){ L40S, "org.carved1.Gpu", "Driver", "pci-pf-stub" }));
@@ -63,14 +66,17 @@ static void bind_stub(void) {
 
 static void unbind_stub(void) {
         run("echo 0 > " L40S_SYSFS "/sriov_numvfs; echo 0000:26:00.0 > " L40S_SYSFS "/driver/unbind; "
-            "echo > " L40S_SYSFS "/driver_override; echo 0000:26:00.0 > /sys/bus/pci/drivers_probe; carved-simctl settle");
+            "echo > " L40S_SYSFS
+            "/driver_override; echo 0000:26:00.0 > /sys/bus/pci/drivers_probe; carved-simctl settle");
         wait_for_vfs(0);
-        ck_assert(client_wait(client, 5000, property_is, &(Expect){ L40S, "org.carved1.Gpu", "State", "ready" }));
+        ck_assert(client_wait(client, 5000, property_is,
+                              &(Expect){ L40S, "org.carved1.Gpu", "State", "ready" }));
         client_settle(client, 400);
 }
 
 START_TEST(a_burst_is_one_signal_per_object) {
-        static const char *const interfaces[] = { "org.carved1.Gpu", "org.carved1.Sriov", "org.carved1.VgpuHost" };
+        static const char *const interfaces[] = { "org.carved1.Gpu", "org.carved1.Sriov",
+                                                  "org.carved1.VgpuHost" };
 
         bind_stub();
         run("echo 32 > " L40S_SYSFS "/sriov_numvfs");
@@ -118,7 +124,8 @@ START_TEST(capability_comes_and_goes_as_an_interface) {
 
         run("/usr/lib/nvidia/sriov-manage -d ALL; carved-simctl settle");
         wait_for_vfs(0);
-        ck_assert(client_wait(client, 5000, property_is, &(Expect){ L40S, "org.carved1.Gpu", "Framework", "unknown" }));
+        ck_assert(client_wait(client, 5000, property_is,
+                              &(Expect){ L40S, "org.carved1.Gpu", "Framework", "unknown" }));
         ck_assert_uint_eq(client_count(client, "org.carved1.VgpuHost"), 1);
 }
 END_TEST
@@ -130,7 +137,8 @@ START_TEST(refresh_shows_what_no_event_told) {
         const char *path, *error;
 
         run("/usr/lib/nvidia/sriov-manage -e ALL; carved-simctl settle");
-        ck_assert(client_wait(client, 5000, property_is, &(Expect){ L40S, "org.carved1.Gpu", "Framework", "vendor-vfio" }));
+        ck_assert(client_wait(client, 5000, property_is,
+                              &(Expect){ L40S, "org.carved1.Gpu", "Framework", "vendor-vfio" }));
         client_settle(client, 400);
         run("echo 1150 > /sys/bus/pci/devices/0000:26:00.5/nvidia/current_vgpu_type");
 
@@ -142,12 +150,15 @@ START_TEST(refresh_shows_what_no_event_told) {
         ck_assert(property_is(client, &(Expect){ path, "org.carved1.Vgpu", "TypeName", "NVIDIA L40S-4Q" }));
         ck_assert(property_is(client, &(Expect){ path, "org.carved1.Vgpu", "Origin", "foreign" }));
         ck_assert(property_is(client, &(Expect){ path, "org.carved1.Vgpu", "Address", "0000:26:00.5" }));
-        ck_assert(property_is(client, &(Expect){ path, "org.carved1.Vgpu", "LibvirtName", "pci_0000_26_00_5" }));
+        ck_assert(property_is(client,
+                              &(Expect){ path, "org.carved1.Vgpu", "LibvirtName", "pci_0000_26_00_5" }));
 
-        ck_assert_ptr_null(client_call(client, L40S, "org.carved1.Gpu", "Refresh", &error, "a{sv}", 1, "dry-run", "b", 1));
+        ck_assert_ptr_null(client_call(client, L40S, "org.carved1.Gpu", "Refresh", &error, "a{sv}", 1,
+                                       "dry-run", "b", 1));
         ck_assert_str_eq(error, SD_BUS_ERROR_INVALID_ARGS);
 
-        run("echo 0 > /sys/bus/pci/devices/0000:26:00.5/nvidia/current_vgpu_type; /usr/lib/nvidia/sriov-manage -d ALL; "
+        run("echo 0 > /sys/bus/pci/devices/0000:26:00.5/nvidia/current_vgpu_type; "
+            "/usr/lib/nvidia/sriov-manage -d ALL; "
             "carved-simctl settle");
         wait_for_vfs(0);
         client_settle(client, 400);
@@ -157,7 +168,8 @@ END_TEST
 static void enable_a2(void) {
         run("/usr/lib/nvidia/sriov-manage -e ALL; carved-simctl settle");
         wait_for_vfs(16);
-        ck_assert(client_wait(client, 5000, property_is, &(Expect){ GPU_A2, "org.carved1.Gpu", "Framework", "mdev" }));
+        ck_assert(client_wait(client, 5000, property_is,
+                              &(Expect){ GPU_A2, "org.carved1.Gpu", "Framework", "mdev" }));
         client_settle(client, 400);
         client_forget(client);
 }
@@ -180,13 +192,15 @@ static int64_t ms_until(const char *command, bool (*is_so)(Client *c, const void
         return (g_get_monotonic_time() - start) / 1000;
 }
 
-/* The promise is about carved, not about how busy the machine is with other tests: one try in five must keep it. */
+/* The promise is about carved, not about how busy the machine is with other tests: one try in five must keep
+ * it. */
 START_TEST(an_mdev_made_by_hand_is_shown_within_half_a_second) {
         int64_t best_start = INT64_MAX, best_stop = INT64_MAX;
 
         enable_a2();
         for (unsigned i = 0; i < 5 && (best_start > 500 || best_stop > 500); i++) {
-                int64_t start = ms_until("mdevctl start -u " UUID " -p 0000:08:00.4 -t nvidia-746", object_was_added);
+                int64_t start =
+                        ms_until("mdevctl start -u " UUID " -p 0000:08:00.4 -t nvidia-746", object_was_added);
                 int64_t stop = ms_until("mdevctl stop -u " UUID, object_was_removed);
 
                 best_start = MIN(best_start, start);
@@ -208,7 +222,8 @@ START_TEST(an_mdev_made_by_hand_is_foreign) {
         ck_assert(property_is(client, &(Expect){ VGPU, "org.carved1.Vgpu", "Origin", "foreign" }));
         ck_assert(property_is(client, &(Expect){ VGPU, "org.carved1.Vgpu", "Type", "nvidia-746" }));
         ck_assert(property_is(client, &(Expect){ VGPU, "org.carved1.Vgpu", "Uuid", UUID }));
-        ck_assert(property_is(client, &(Expect){ GPU_A2 "/vf/0", "org.carved1.VirtualFunction", "Vgpu", VGPU }));
+        ck_assert(property_is(client,
+                              &(Expect){ GPU_A2 "/vf/0", "org.carved1.VirtualFunction", "Vgpu", VGPU }));
 
         /* All siblings follow: only the same size is left, three more of it. */
         creatable = client_get(client, GPU_A2 "/vf/7", "org.carved1.VgpuHost", "CreatableTypes");
@@ -243,13 +258,15 @@ START_TEST(a_card_is_unplugged_children_first_and_plugged_parents_first) {
         client_settle(client, 400);
         ck_assert_int_ge(place_of("InterfacesRemoved", VGPU), 0);
         ck_assert_int_lt(place_of("InterfacesRemoved", VGPU), place_of("InterfacesRemoved", GPU_A2 "/vf/0"));
-        ck_assert_int_lt(place_of("InterfacesRemoved", GPU_A2 "/vf/15"), place_of("InterfacesRemoved", GPU_A2));
+        ck_assert_int_lt(place_of("InterfacesRemoved", GPU_A2 "/vf/15"),
+                         place_of("InterfacesRemoved", GPU_A2));
         ck_assert_uint_eq(client_count(client, "org.carved1.Gpu"), 0);
         client_forget(client);
 
         ck_assert_int_eq(simctl_do("plug", "0000:08:00.0"), 0);
         ck_assert(client_wait(client, 10000, object_was_added, GPU_A2));
-        ck_assert(client_wait(client, 5000, property_is, &(Expect){ GPU_A2, "org.carved1.Gpu", "State", "ready" }));
+        ck_assert(client_wait(client, 5000, property_is,
+                              &(Expect){ GPU_A2, "org.carved1.Gpu", "State", "ready" }));
         ck_assert(property_is(client, &(Expect){ GPU_A2, "org.carved1.Gpu", "Model", "GA107GL [A2 / A16]" }));
 
         /* All in one burst again, VFs with it. */
@@ -262,10 +279,13 @@ END_TEST
 START_TEST(a_driver_that_is_reloaded_is_followed) {
         enable_a2();
         ck_assert_int_eq(simctl_do("reload-driver", "away=500ms"), 0);
-        ck_assert(client_wait(client, 5000, property_is, &(Expect){ GPU_A2, "org.carved1.Gpu", "Driver", "" }));
+        ck_assert(
+                client_wait(client, 5000, property_is, &(Expect){ GPU_A2, "org.carved1.Gpu", "Driver", "" }));
         ck_assert(property_is(client, &(Expect){ GPU_A2, "org.carved1.Gpu", "State", "no-driver" }));
-        ck_assert(client_wait(client, 10000, property_is, &(Expect){ GPU_A2, "org.carved1.Gpu", "Driver", "nvidia" }));
-        ck_assert(client_wait(client, 5000, property_is, &(Expect){ GPU_A2, "org.carved1.Gpu", "State", "ready" }));
+        ck_assert(client_wait(client, 10000, property_is,
+                              &(Expect){ GPU_A2, "org.carved1.Gpu", "Driver", "nvidia" }));
+        ck_assert(client_wait(client, 5000, property_is,
+                              &(Expect){ GPU_A2, "org.carved1.Gpu", "State", "ready" }));
         run("carved-simctl settle");
         client_settle(client, 400);
         ck_assert_uint_eq(client_count(client, "org.carved1.Vgpu"), 0);
@@ -273,10 +293,12 @@ START_TEST(a_driver_that_is_reloaded_is_followed) {
 }
 END_TEST
 
-static const char *const spellings[] = { "0000:08:00.0", "08:00.0", "00000000:08:00.0", "8:0.0", "0000:08:00.0" };
+static const char *const spellings[] = { "0000:08:00.0", "08:00.0", "00000000:08:00.0", "8:0.0",
+                                         "0000:08:00.0" };
 
 START_TEST(a_gpu_is_found_in_any_spelling) {
-        g_autoptr(GVariant) reply = client_call(client, "/org/carved1", MANAGER, "GetGpu", NULL, "s", spellings[_i]);
+        g_autoptr(GVariant) reply =
+                client_call(client, "/org/carved1", MANAGER, "GetGpu", NULL, "s", spellings[_i]);
         const char *path;
 
         g_variant_get(reply, "(&o)", &path);
@@ -301,7 +323,8 @@ static const struct {
 START_TEST(what_is_not_there_has_an_error_to_act_on) {
         const char *error;
 
-        ck_assert_ptr_null(client_call(client, "/org/carved1", MANAGER, misses[_i].member, &error, "s", misses[_i].text));
+        ck_assert_ptr_null(client_call(client, "/org/carved1", MANAGER, misses[_i].member, &error, "s",
+                                       misses[_i].text));
         ck_assert_str_eq(error, misses[_i].error);
 }
 END_TEST

@@ -5,8 +5,8 @@
 #include "../tap.h"
 #include "client.h"
 
-/* What the binary says of itself, held against dbus/org.carved1.xml: member by member, both ways. On host mixed; the
- * argument is the file. */
+/* What the binary says of itself, held against dbus/org.carved1.xml: member by member, both ways. On host
+ * mixed; the argument is the file. */
 
 static Client *client;
 static const char *xml_path;
@@ -33,8 +33,8 @@ static const char *attribute(const char **names, const char **values, const char
         return "-";
 }
 
-static void on_start(GMarkupParseContext *context, const char *element, const char **names, const char **values,
-                     void *userdata, GError **error) {
+static void on_start(GMarkupParseContext *context, const char *element, const char **names,
+                     const char **values, void *userdata, GError **error) {
         const char *name = attribute(names, values, "name");
         Reading *r = userdata;
 
@@ -52,10 +52,12 @@ static void on_start(GMarkupParseContext *context, const char *element, const ch
         if (g_str_equal(element, "node") || g_str_equal(element, "interface"))
                 return;
 
-        g_hash_table_add(r->lines, g_strdup_printf("%s %s %s %s type=%s access=%s direction=%s value=%s", r->interface, r->member,
-                                                   element, name, attribute(names, values, "type"),
-                                                   attribute(names, values, "access"), attribute(names, values, "direction"),
-                                                   attribute(names, values, "value")));
+        g_hash_table_add(r->lines,
+                         g_strdup_printf("%s %s %s %s type=%s access=%s direction=%s value=%s", r->interface,
+                                         r->member, element, name, attribute(names, values, "type"),
+                                         attribute(names, values, "access"),
+                                         attribute(names, values, "direction"),
+                                         attribute(names, values, "value")));
 }
 
 static void read_xml(GHashTable *lines, const char *text) {
@@ -69,7 +71,8 @@ static void read_xml(GHashTable *lines, const char *text) {
 }
 
 static void introspect(GHashTable *lines, const char *path) {
-        g_autoptr(GVariant) reply = client_call(client, path, "org.freedesktop.DBus.Introspectable", "Introspect", NULL, "");
+        g_autoptr(GVariant) reply =
+                client_call(client, path, "org.freedesktop.DBus.Introspectable", "Introspect", NULL, "");
         const char *text;
 
         g_variant_get(reply, "(&s)", &text);
@@ -100,7 +103,8 @@ START_TEST(the_xml_is_what_the_binary_offers) {
         ck_assert(client_wait(client, 10000, types_are_there, NULL));
         g_free(output);
         output = shell("mdevctl start -u " UUID " -p 0000:08:00.4 -t nvidia-746");
-        ck_assert(client_wait(client, 10000, object_is_there, GPU_A2 "/vf/0/vgpu/dd6772a8_7db8_4e96_9a73_f94c389d9bc3"));
+        ck_assert(client_wait(client, 10000, object_is_there,
+                              GPU_A2 "/vf/0/vgpu/dd6772a8_7db8_4e96_9a73_f94c389d9bc3"));
 
         ck_assert(g_file_get_contents(xml_path, &text, NULL, NULL));
         read_xml(written, text);
@@ -118,14 +122,18 @@ START_TEST(an_interface_is_only_where_it_applies) {
         const char *error;
 
         /* A Quadro without SR-IOV, and without vGPUs. */
-        ck_assert_ptr_null(client_get(client, "/org/carved1/gpu/0000_5e_00_0", "org.carved1.Sriov", "NumVfs"));
-        ck_assert_ptr_null(client_get(client, "/org/carved1/gpu/0000_5e_00_0", "org.carved1.VgpuHost", "CreatableTypes"));
-        ck_assert(property_is(client, &(Expect){ "/org/carved1/gpu/0000_5e_00_0", "org.carved1.Gpu", "Framework", "none" }));
+        ck_assert_ptr_null(
+                client_get(client, "/org/carved1/gpu/0000_5e_00_0", "org.carved1.Sriov", "NumVfs"));
+        ck_assert_ptr_null(client_get(client, "/org/carved1/gpu/0000_5e_00_0", "org.carved1.VgpuHost",
+                                      "CreatableTypes"));
+        ck_assert(property_is(client, &(Expect){ "/org/carved1/gpu/0000_5e_00_0", "org.carved1.Gpu",
+                                                 "Framework", "none" }));
         ck_assert_ptr_null(client_get(client, GPU_A2 "/vf/0", "org.carved1.Gpu", "Driver"));
-        ck_assert_ptr_null(client_call(client, GPU_A2 "/vf/99", "org.freedesktop.DBus.Properties", "GetAll", &error, "s",
-                                       "org.carved1.VirtualFunction"));
+        ck_assert_ptr_null(client_call(client, GPU_A2 "/vf/99", "org.freedesktop.DBus.Properties", "GetAll",
+                                       &error, "s", "org.carved1.VirtualFunction"));
         ck_assert_str_eq(error, SD_BUS_ERROR_UNKNOWN_OBJECT);
-        ck_assert_ptr_null(client_call(client, GPU_A2 "/vf/0", "org.carved1.Gpu", "Refresh", &error, "a{sv}", 0));
+        ck_assert_ptr_null(
+                client_call(client, GPU_A2 "/vf/0", "org.carved1.Gpu", "Refresh", &error, "a{sv}", 0));
         ck_assert_str_eq(error, SD_BUS_ERROR_UNKNOWN_METHOD);
 }
 END_TEST
@@ -134,10 +142,11 @@ END_TEST
 START_TEST(nothing_that_changes_anything_is_offered) {
         const char *error;
 
-        ck_assert_ptr_null(client_call(client, GPU_A2, "org.carved1.Sriov", "EnableVfs", &error, "ua{sv}", 0, 0));
+        ck_assert_ptr_null(
+                client_call(client, GPU_A2, "org.carved1.Sriov", "EnableVfs", &error, "ua{sv}", 0, 0));
         ck_assert_str_eq(error, SD_BUS_ERROR_UNKNOWN_METHOD);
-        ck_assert_ptr_null(client_call(client, GPU_A2, "org.freedesktop.DBus.Properties", "Set", &error, "ssv",
-                                       "org.carved1.Gpu", "Driver", "s", "x"));
+        ck_assert_ptr_null(client_call(client, GPU_A2, "org.freedesktop.DBus.Properties", "Set", &error,
+                                       "ssv", "org.carved1.Gpu", "Driver", "s", "x"));
         ck_assert_str_eq(error, SD_BUS_ERROR_PROPERTY_READ_ONLY);
 }
 END_TEST
@@ -148,11 +157,11 @@ START_TEST(the_log_level_is_controlled_as_systemd_does_it) {
 
         ck_assert(property_is(client, &(Expect){ path, interface, "SyslogIdentifier", "carved" }));
         ck_assert(property_is(client, &(Expect){ path, interface, "LogLevel", "info" }));
-        done = client_call(client, path, "org.freedesktop.DBus.Properties", "Set", NULL, "ssv", interface, "LogLevel", "s",
-                           "debug");
+        done = client_call(client, path, "org.freedesktop.DBus.Properties", "Set", NULL, "ssv", interface,
+                           "LogLevel", "s", "debug");
         ck_assert(property_is(client, &(Expect){ path, interface, "LogLevel", "debug" }));
-        ck_assert_ptr_null(client_call(client, path, "org.freedesktop.DBus.Properties", "Set", &error, "ssv", interface,
-                                       "LogLevel", "s", "loud"));
+        ck_assert_ptr_null(client_call(client, path, "org.freedesktop.DBus.Properties", "Set", &error, "ssv",
+                                       interface, "LogLevel", "s", "loud"));
         ck_assert_str_eq(error, SD_BUS_ERROR_INVALID_ARGS);
 }
 END_TEST

@@ -9,8 +9,8 @@
 #include "client.h"
 #include "simctl.h"
 
-/* The daemon as a process: how it starts, waits, and ends, and what a bus that goes away does to it. On host a2; the
- * argument is the program. */
+/* The daemon as a process: how it starts, waits, and ends, and what a bus that goes away does to it. On host
+ * a2; the argument is the program. */
 
 static Client *client;
 static const char *program;
@@ -25,7 +25,8 @@ static void tear_down(void) {
 
 START_TEST(it_says_what_it_is) {
         g_autofree char *help = shell("%s --help", program), *version = shell("%s --version", program);
-        g_autofree char *refused = shell("! %s --nonsense 2>&1", program), *more = shell("! %s more 2>&1", program);
+        g_autofree char *refused = shell("! %s --nonsense 2>&1", program),
+                        *more = shell("! %s more 2>&1", program);
 
         ck_assert_ptr_nonnull(strstr(help, "--version"));
         ck_assert_str_eq(version, "carved " CARVED_VERSION "\n");
@@ -53,10 +54,12 @@ START_TEST(an_ordinary_user_may_read) {
                 return; /* in a user name space nobody else exists */
 
         g_free(output);
-        output = shell("setpriv --reuid=65534 --clear-groups busctl get-property org.carved1 " GPU_A2 " org.carved1.Gpu Driver");
+        output = shell("setpriv --reuid=65534 --clear-groups busctl get-property org.carved1 " GPU_A2
+                       " org.carved1.Gpu Driver");
         ck_assert_str_eq(output, "s \"nvidia\"\n");
         g_free(output);
-        output = shell("! setpriv --reuid=65534 --clear-groups busctl set-property org.carved1 /org/freedesktop/LogControl1 "
+        output = shell("! setpriv --reuid=65534 --clear-groups busctl set-property org.carved1 "
+                       "/org/freedesktop/LogControl1 "
                        "org.freedesktop.LogControl1 LogLevel s debug 2>&1");
         ck_assert_ptr_nonnull(strstr(output, "ccess"));
 }
@@ -95,19 +98,22 @@ static bool is_running(Client *c, const void *data) {
 
         r = sd_bus_open_system(&bus);
         if (r >= 0)
-                r = sd_bus_call_method(bus, "org.carved1", GPU_A2, "org.freedesktop.DBus.Properties", "Get", &error, &reply, "ss",
-                                       "org.carved1.Gpu", "State");
+                r = sd_bus_call_method(bus, "org.carved1", GPU_A2, "org.freedesktop.DBus.Properties", "Get",
+                                       &error, &reply, "ss", "org.carved1.Gpu", "State");
         sd_bus_message_unref(reply);
         sd_bus_flush_close_unref(bus);
         return r >= 0;
 }
 
 START_TEST(a_bus_restart_is_survived) {
-        g_autofree char *before = shell("carved-simctl daemon pid"), *after = NULL, *killed = NULL, *started = NULL;
+        g_autofree char *before = shell("carved-simctl daemon pid"), *after = NULL, *killed = NULL,
+                        *started = NULL;
         int64_t end = g_get_monotonic_time() + 20 * G_USEC_PER_SEC;
 
-        killed = shell("pkill -KILL -x dbus-daemon; while pgrep -x dbus-daemon; do :; done >/dev/null; rm -f /run/dbus/system_bus_socket");
-        started = shell("setsid dbus-daemon --config-file=/run/carved-sim/bus.conf --nopidfile --nosyslog --fork >/dev/null 2>&1");
+        killed = shell("pkill -KILL -x dbus-daemon; while pgrep -x dbus-daemon; do :; done >/dev/null; rm -f "
+                       "/run/dbus/system_bus_socket");
+        started = shell("setsid dbus-daemon --config-file=/run/carved-sim/bus.conf --nopidfile --nosyslog "
+                        "--fork >/dev/null 2>&1");
         while (!is_running(NULL, NULL) && g_get_monotonic_time() < end)
                 g_usleep(50 * 1000); /* between two questions, not instead of one */
         ck_assert(is_running(NULL, NULL));

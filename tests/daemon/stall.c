@@ -7,10 +7,11 @@
 #include "client.h"
 #include "simctl.h"
 
-/* One GPU's worker sits in the kernel and can't be ended: what everybody else notices of it. On host mixed. */
+/* One GPU's worker sits in the kernel and can't be ended: what everybody else notices of it. On host mixed.
+ */
 
-#define HELD "/org/carved1/gpu/0000_08_00_0"
-#define OTHER "/org/carved1/gpu/0000_26_00_0"
+#define HELD   "/org/carved1/gpu/0000_08_00_0"
+#define OTHER  "/org/carved1/gpu/0000_26_00_0"
 #define NUMVFS "/sys/devices/*/0000:08:00.0/sriov_numvfs"
 
 static Client *client;
@@ -32,7 +33,8 @@ static void run(const char *command) {
 static void hold(const char *time) {
         ck_assert_int_eq(simctl_do("delay", NUMVFS, time, "op=read", "times=1"), 0);
         run("echo change > /sys/bus/pci/devices/0000:08:00.0/uevent");
-        ck_assert(client_wait(client, 15000, property_is, &(Expect){ HELD, "org.carved1.Gpu", "State", "stalled" }));
+        ck_assert(client_wait(client, 15000, property_is,
+                              &(Expect){ HELD, "org.carved1.Gpu", "State", "stalled" }));
 }
 
 static int compare_times(const void *a, const void *b) {
@@ -47,7 +49,8 @@ static int64_t p99(void) {
 
         for (unsigned i = 0; i < 100; i++) {
                 int64_t start = g_get_monotonic_time();
-                g_autoptr(GVariant) value = client_get(client, i % 2 ? HELD : OTHER, "org.carved1.Gpu", "State");
+                g_autoptr(GVariant) value =
+                        client_get(client, i % 2 ? HELD : OTHER, "org.carved1.Gpu", "State");
 
                 ck_assert_ptr_nonnull(value);
                 times[i] = g_get_monotonic_time() - start;
@@ -74,7 +77,8 @@ START_TEST(reads_stay_fast_and_other_gpus_are_served) {
         /* What was seen before is still shown. */
         ck_assert(property_is(client, &(Expect){ HELD, "org.carved1.Gpu", "Driver", "nvidia" }));
 
-        ck_assert(client_wait(client, 20000, property_is, &(Expect){ HELD, "org.carved1.Gpu", "State", "ready" }));
+        ck_assert(client_wait(client, 20000, property_is,
+                              &(Expect){ HELD, "org.carved1.Gpu", "State", "ready" }));
 }
 END_TEST
 
@@ -85,7 +89,8 @@ START_TEST(a_restarted_daemon_owns_its_name_and_knows_who_is_stalled) {
         ck_assert_int_eq(simctl_do("daemon", "kill"), 0);
         start = g_get_monotonic_time();
         ck_assert_int_eq(simctl_do("daemon", "start"), 0);
-        ck_assert(client_wait(client, 10000, property_is, &(Expect){ "/org/carved1", MANAGER, "State", "running" }));
+        ck_assert(client_wait(client, 10000, property_is,
+                              &(Expect){ "/org/carved1", MANAGER, "State", "running" }));
         ck_assert_int_lt(g_get_monotonic_time() - start, 8 * G_USEC_PER_SEC);
 
         ck_assert(property_is(client, &(Expect){ HELD, "org.carved1.Gpu", "State", "stalled" }));
@@ -93,7 +98,8 @@ START_TEST(a_restarted_daemon_owns_its_name_and_knows_who_is_stalled) {
         ck_assert(property_is(client, &(Expect){ OTHER, "org.carved1.Gpu", "State", "ready" }));
 
         /* The predecessor's worker lets go. */
-        ck_assert(client_wait(client, 30000, property_is, &(Expect){ HELD, "org.carved1.Gpu", "State", "ready" }));
+        ck_assert(client_wait(client, 30000, property_is,
+                              &(Expect){ HELD, "org.carved1.Gpu", "State", "ready" }));
         ck_assert(property_is(client, &(Expect){ HELD, "org.carved1.Gpu", "Driver", "nvidia" }));
 }
 END_TEST
@@ -105,19 +111,23 @@ START_TEST(a_worker_that_is_killed_is_its_gpus_error_only) {
         run("kill -9 $(pgrep -P $(carved-simctl daemon pid))");
         /* The wait in the simulated kernel can't be ended either: it dies when that is over. */
         ck_assert(client_wait(client, 20000, property_is,
-                              &(Expect){ HELD, "org.carved1.Gpu", "LastError", "The worker process was ended by signal 9" }));
+                              &(Expect){ HELD, "org.carved1.Gpu", "LastError",
+                                         "The worker process was ended by signal 9" }));
         ck_assert(property_is(client, &(Expect){ OTHER, "org.carved1.Gpu", "LastError", "" }));
 
         /* The next look is a new worker's. */
         run("echo change > /sys/bus/pci/devices/0000:08:00.0/uevent");
-        ck_assert(client_wait(client, 10000, property_is, &(Expect){ HELD, "org.carved1.Gpu", "LastError", "" }));
+        ck_assert(client_wait(client, 10000, property_is,
+                              &(Expect){ HELD, "org.carved1.Gpu", "LastError", "" }));
         ck_assert(property_is(client, &(Expect){ HELD, "org.carved1.Gpu", "State", "ready" }));
 }
 END_TEST
 
 /* Somebody else's write to sriov_numvfs that takes its time, as seen with real cards. */
 START_TEST(a_write_that_blocks_stalls_its_gpu_until_it_returns) {
-        ck_assert_int_eq(simctl_do("delay", "/sys/devices/*/0000:05:00.0/sriov_numvfs", "3s", "op=write", "times=1"), 0);
+        ck_assert_int_eq(
+                simctl_do("delay", "/sys/devices/*/0000:05:00.0/sriov_numvfs", "3s", "op=write", "times=1"),
+                0);
         run("setsid bash -c 'echo 8 > /sys/bus/pci/devices/0000:05:00.0/sriov_numvfs' >/dev/null 2>&1 &");
         run("echo change > /sys/bus/pci/devices/0000:05:00.0/uevent");
         ck_assert_int_lt(p99(), 50);

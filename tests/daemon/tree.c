@@ -24,7 +24,9 @@ static unsigned number(const char *command) {
         return (unsigned) g_ascii_strtoull(text, NULL, 10);
 }
 
-#define ALL_GPUS "for d in /sys/bus/pci/devices/*; do case $(cat $d/class) in 0x03*|0x1200*) [ -e $d/physfn ] || echo $d;; esac; done"
+#define ALL_GPUS                                                                                             \
+        "for d in /sys/bus/pci/devices/*; do case $(cat $d/class) in 0x03*|0x1200*) [ -e $d/physfn ] || "    \
+        "echo $d;; esac; done"
 
 static bool vfs_are_all_there(Client *c, const void *data) {
         return client_count(c, "org.carved1.VirtualFunction") == *(const unsigned *) data;
@@ -32,10 +34,11 @@ static bool vfs_are_all_there(Client *c, const void *data) {
 
 /* All VFs on: NVIDIA's by its script, which fails where a card is somebody else's, plain ones by hand. */
 static void enable_all(void) {
-        g_autofree char *output = shell("[ ! -x /usr/lib/nvidia/sriov-manage ] || /usr/lib/nvidia/sriov-manage -e ALL || true\n"
-                                        "for d in /sys/bus/pci/drivers/plaingpu/0*; do\n"
-                                        "[ ! -e $d/sriov_numvfs ] || cat $d/sriov_totalvfs > $d/sriov_numvfs; done\n"
-                                        "carved-simctl settle");
+        g_autofree char *output =
+                shell("[ ! -x /usr/lib/nvidia/sriov-manage ] || /usr/lib/nvidia/sriov-manage -e ALL || true\n"
+                      "for d in /sys/bus/pci/drivers/plaingpu/0*; do\n"
+                      "[ ! -e $d/sriov_numvfs ] || cat $d/sriov_totalvfs > $d/sriov_numvfs; done\n"
+                      "carved-simctl settle");
         unsigned vfs = number("ls -d /sys/bus/pci/devices/*/physfn 2>/dev/null | wc -l");
 
         ck_assert_msg(client_wait(client, 5000, vfs_are_all_there, &vfs), "of %u VFs %u are shown", vfs,
@@ -50,11 +53,14 @@ START_TEST(every_gpu_is_there_with_its_ids) {
         ck_assert_uint_eq(client_count(client, "org.carved1.Gpu"), n);
         for (unsigned i = 0; i < n; i++) {
                 const char *address = strrchr(paths[i], '/') + 1;
-                g_autofree char *identity = shell("cd %s && printf '%%s:%%s:%%s:%%s@%s' $(cut -c3- vendor device subsystem_vendor "
-                                                  "subsystem_device)", paths[i], address);
+                g_autofree char *identity = shell(
+                        "cd %s && printf '%%s:%%s:%%s:%%s@%s' $(cut -c3- vendor device subsystem_vendor "
+                        "subsystem_device)",
+                        paths[i], address);
                 g_autofree char *driver = shell("basename \"$(readlink %s/driver)\"", paths[i]);
                 g_autofree char *got = NULL, *got_driver = NULL;
-                g_autoptr(GVariant) reply = client_call(client, "/org/carved1", MANAGER, "GetGpu", NULL, "s", address);
+                g_autoptr(GVariant) reply =
+                        client_call(client, "/org/carved1", MANAGER, "GetGpu", NULL, "s", address);
                 const char *path;
 
                 g_variant_get(reply, "(&o)", &path);
@@ -79,7 +85,8 @@ START_TEST(every_vf_is_there_in_numeric_order) {
                 g_autoptr(GVariant) vfs = client_get(client, path, "org.carved1.Sriov", "Vfs");
 
                 for (gsize i = 0; vfs && i < g_variant_n_children(vfs); i++) {
-                        g_autofree char *expect = g_strdup_printf("%s/vf/%zu", path, i), *address = NULL, *real = NULL;
+                        g_autofree char *expect = g_strdup_printf("%s/vf/%zu", path, i), *address = NULL,
+                                        *real = NULL;
                         g_autofree char *gpu = client_get_string(client, path, "org.carved1.Gpu", "Address");
                         const char *vf;
 
@@ -121,7 +128,8 @@ START_TEST(a_gpu_without_vgpus_to_be_had_says_why) {
         g_variant_iter_init(&iter, objects);
         while (g_variant_iter_loop(&iter, "{&o@a{sa{sv}}}", &path, &interfaces)) {
                 g_autoptr(GVariant) reasons = client_get(client, path, "org.carved1.Gpu", "Reasons");
-                g_autoptr(GVariant) creatable = client_get(client, path, "org.carved1.VgpuHost", "CreatableTypes");
+                g_autoptr(GVariant) creatable =
+                        client_get(client, path, "org.carved1.VgpuHost", "CreatableTypes");
                 bool can = creatable && g_variant_n_children(creatable) > 0;
 
                 if (reasons)

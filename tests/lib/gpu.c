@@ -113,13 +113,29 @@ START_TEST(a_vf_that_holds_a_vgpu_says_which) {
 }
 END_TEST
 
-static void no_driver(CarvedGpu *g) { g_clear_pointer(&g->driver, g_free); }
-static void on_vfio(CarvedGpu *g) { no_driver(g); g->driver = g_strdup("vfio-pci"); }
-static void no_iommu(CarvedGpu *g) { g->iommu_group = -1; }
-static void stalled(CarvedGpu *g) { g->stalled = true; }
-static void no_framework(CarvedGpu *g) { g->framework = CARVED_FRAMEWORK_NONE; }
-static void vfs_off(CarvedGpu *g) { g->num_vfs = 0; g_ptr_array_set_size(g->vfs, 0); }
-static void no_types(CarvedGpu *g) { g_ptr_array_set_size(g->types, 0); }
+static void no_driver(CarvedGpu *g) {
+        g_clear_pointer(&g->driver, g_free);
+}
+static void on_vfio(CarvedGpu *g) {
+        no_driver(g);
+        g->driver = g_strdup("vfio-pci");
+}
+static void no_iommu(CarvedGpu *g) {
+        g->iommu_group = -1;
+}
+static void stalled(CarvedGpu *g) {
+        g->stalled = true;
+}
+static void no_framework(CarvedGpu *g) {
+        g->framework = CARVED_FRAMEWORK_NONE;
+}
+static void vfs_off(CarvedGpu *g) {
+        g->num_vfs = 0;
+        g_ptr_array_set_size(g->vfs, 0);
+}
+static void no_types(CarvedGpu *g) {
+        g_ptr_array_set_size(g->types, 0);
+}
 static void full(CarvedGpu *g) {
         for (unsigned i = 0; i < 2; i++) {
                 CarvedVf *vf = g->vfs->pdata[i];
@@ -133,8 +149,10 @@ static const struct {
         void (*change)(CarvedGpu *gpu);
         const char *code;
 } reasons[] = {
-        { no_driver, "no-driver" }, { on_vfio, "on-vfio-pci" }, { no_iommu, "no-iommu" }, { stalled, "stalled" },
-        { no_framework, "no-sriov" }, { vfs_off, "vfs-off" }, { no_types, "types-pending" }, { full, "full" },
+        { no_driver, "no-driver" },    { on_vfio, "on-vfio-pci" },
+        { no_iommu, "no-iommu" },      { stalled, "stalled" },
+        { no_framework, "no-sriov" },  { vfs_off, "vfs-off" },
+        { no_types, "types-pending" }, { full, "full" },
 };
 
 START_TEST(each_obstacle_has_its_reason) {
@@ -213,8 +231,8 @@ START_TEST(resource_names_are_spelled_as_plugins_do) {
 END_TEST
 
 START_TEST(vfs_are_known_by_offset_and_stride) {
-        const CarvedPciAddress pf = { 0, 8, 0, 0 }, first = { 0, 8, 0, 4 }, last = { 0, 8, 2, 3 }, behind = { 0, 8, 2, 4 },
-                               other = { 1, 8, 0, 4 };
+        const CarvedPciAddress pf = { 0, 8, 0, 0 }, first = { 0, 8, 0, 4 }, last = { 0, 8, 2, 3 },
+                               behind = { 0, 8, 2, 4 }, other = { 1, 8, 0, 4 };
 
         ck_assert(carved_pci_address_is_vf_of(&first, &pf, 4, 1, 16));
         ck_assert(carved_pci_address_is_vf_of(&last, &pf, 4, 1, 16));

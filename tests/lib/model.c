@@ -48,7 +48,8 @@ START_TEST(parents_are_added_before_children) {
 
         ck_assert_uint_eq(list->len, 4);
         ck_assert_int_eq(nth(list, 0)->object.kind, CARVED_OBJECT_GPU);
-        ck_assert_uint_eq(nth(list, 0)->added, CARVED_FACET_GPU | CARVED_FACET_SRIOV | CARVED_FACET_VGPU_HOST);
+        ck_assert_uint_eq(nth(list, 0)->added,
+                          CARVED_FACET_GPU | CARVED_FACET_SRIOV | CARVED_FACET_VGPU_HOST);
         ck_assert_int_eq(nth(list, 1)->object.kind, CARVED_OBJECT_VF);
         ck_assert_int_eq(nth(list, 2)->object.vf_index, 1);
         ck_assert_int_eq(nth(list, 3)->object.kind, CARVED_OBJECT_VGPU);
@@ -91,7 +92,8 @@ START_TEST(a_new_vgpu_changes_gpu_and_siblings_once) {
                         changed_vfs++;
                         ck_assert_int_eq(nth(list, i)->object.vf_index, 1);
                         ck_assert_uint_eq(nth(list, i)->fields, CARVED_FIELD_ROLE | CARVED_FIELD_VGPU |
-                                                                CARVED_FIELD_REASONS | CARVED_FIELD_CREATABLE);
+                                                                        CARVED_FIELD_REASONS |
+                                                                        CARVED_FIELD_CREATABLE);
                 }
         }
         ck_assert_uint_eq(changed_vfs, 1);
@@ -190,7 +192,8 @@ END_TEST
 
 START_TEST(nonsense_is_no_snapshot) {
         g_autoptr(CarvedGpu) gpu = card(2, 1);
-        g_autoptr(GVariant) wrong = g_variant_ref_sink(g_variant_new("(su)", "hello", 1)), twice = NULL, lost = NULL;
+        g_autoptr(GVariant) wrong = g_variant_ref_sink(g_variant_new("(su)", "hello", 1)), twice = NULL,
+                            lost = NULL;
 
         ck_assert_ptr_null(carved_snapshot_from_variant(wrong));
 

@@ -10,8 +10,8 @@
 #include "vgpu-config.h"
 #include "vgpu-type.h"
 
-/* A poor man's fuzzer: texts that drivers really write, changed at random, given to every parser. What counts is that
- * the sanitizers stay silent. CARVED_SEED repeats a run. */
+/* A poor man's fuzzer: texts that drivers really write, changed at random, given to every parser. What counts
+ * is that the sanitizers stay silent. CARVED_SEED repeats a run. */
 
 #define ROUNDS 20000
 
@@ -20,10 +20,17 @@ static const char *const corpus[] = {
         "low_gm_size: 128MB\nhigh_gm_size: 512MB\nfence: 4\nresolution: 1920x1200\nweight: 4\n",
         "ID    : vGPU Name\n1145  : NVIDIA L40S-1B\n2164  : NVIDIA L40S-3B\n",
         "NVIDIA A40-1Q   557\n",
-        "0x10de\n", "-1\n", "Not Applicable\n", "(null)\n", "nvidia-746", "vfio-pci-575",
+        "0x10de\n",
+        "-1\n",
+        "Not Applicable\n",
+        "(null)\n",
+        "nvidia-746",
+        "vfio-pci-575",
         "/devices/pci0000:00/0000:00:08.0/0000:08:00.4/dd6772a8-7db8-4e96-9a73-f94c389d9bc3",
-        "<v><vgpuType id=\"5\" name=\"x\"><display width=\"1\" height=\"2\"/><profileSize>0x100000</profileSize></vgpuType>"
-        "<pgpu><devId vendorId=\"0\" deviceId=\"0\"/><supportedVgpu vgpuId=\"5\"><maxVgpus>3</maxVgpus></supportedVgpu></pgpu></v>",
+        "<v><vgpuType id=\"5\" name=\"x\"><display width=\"1\" "
+        "height=\"2\"/><profileSize>0x100000</profileSize></vgpuType>"
+        "<pgpu><devId vendorId=\"0\" deviceId=\"0\"/><supportedVgpu "
+        "vgpuId=\"5\"><maxVgpus>3</maxVgpus></supportedVgpu></pgpu></v>",
 };
 
 static GString *mutate(GRand *dice) {
@@ -110,8 +117,10 @@ START_TEST(snapshots_survive_any_bytes) {
                 g_autoptr(GVariant) bad = NULL;
 
                 for (int n = g_rand_int_range(dice, 1, 6); n > 0; n--)
-                        bytes[g_rand_int_range(dice, 0, (int) size)] = (guint8) g_rand_int_range(dice, 0, 256);
-                bad = g_variant_ref_sink(g_variant_new_from_data(g_variant_get_type(good), bytes, size, FALSE, g_free, bytes));
+                        bytes[g_rand_int_range(dice, 0, (int) size)] =
+                                (guint8) g_rand_int_range(dice, 0, 256);
+                bad = g_variant_ref_sink(
+                        g_variant_new_from_data(g_variant_get_type(good), bytes, size, FALSE, g_free, bytes));
                 carved_gpu_free(carved_snapshot_from_variant(bad));
         }
 }

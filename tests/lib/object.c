@@ -32,13 +32,26 @@ START_TEST(a_path_names_one_object_and_back) {
 END_TEST
 
 static const char *const bad[] = {
-        "/", "/org/carved1", "/org/carved1/gpu", "/org/carved1/gpu/", "/org/carved1/gpu/08_00_0",
-        "/org/carved1/gpu/0000_08_00_8", "/org/carved1/gpu/0000_08_00_0/", "/org/carved1/gpu/0000_08_00_0/vf",
-        "/org/carved1/gpu/0000_08_00_0/vf/", "/org/carved1/gpu/0000_08_00_0/vf/00", "/org/carved1/gpu/0000_08_00_0/vf/-1",
-        "/org/carved1/gpu/0000_08_00_0/vf/1/vf/2", "/org/carved1/gpu/0000_08_00_0/vgpu",
-        "/org/carved1/gpu/0000_08_00_0/vgpu/dd6772a8", "/org/carved1/gpu/0000_08_00_0/vgpu/" UUID "/vf/1",
-        "/org/carved1/gpu/0000_08_00_0/vgpu/" UUID "/x", "/org/carved1/gpu/0000_0A_00_0", "/org/carved1/gpus/0000_08_00_0",
-        "/org/carved1/gpu/0000_08_00_0/vf/99999999999999999999", "/org/carved1/gpu/0000_08_00_0_0000_08_00_0_0000_08_00_0_0",
+        "/",
+        "/org/carved1",
+        "/org/carved1/gpu",
+        "/org/carved1/gpu/",
+        "/org/carved1/gpu/08_00_0",
+        "/org/carved1/gpu/0000_08_00_8",
+        "/org/carved1/gpu/0000_08_00_0/",
+        "/org/carved1/gpu/0000_08_00_0/vf",
+        "/org/carved1/gpu/0000_08_00_0/vf/",
+        "/org/carved1/gpu/0000_08_00_0/vf/00",
+        "/org/carved1/gpu/0000_08_00_0/vf/-1",
+        "/org/carved1/gpu/0000_08_00_0/vf/1/vf/2",
+        "/org/carved1/gpu/0000_08_00_0/vgpu",
+        "/org/carved1/gpu/0000_08_00_0/vgpu/dd6772a8",
+        "/org/carved1/gpu/0000_08_00_0/vgpu/" UUID "/vf/1",
+        "/org/carved1/gpu/0000_08_00_0/vgpu/" UUID "/x",
+        "/org/carved1/gpu/0000_0A_00_0",
+        "/org/carved1/gpus/0000_08_00_0",
+        "/org/carved1/gpu/0000_08_00_0/vf/99999999999999999999",
+        "/org/carved1/gpu/0000_08_00_0_0000_08_00_0_0000_08_00_0_0",
 };
 
 START_TEST(any_other_path_names_none) {

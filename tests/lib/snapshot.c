@@ -17,14 +17,16 @@ static CarvedHost host;
 static const CarvedPciAddress address = { 0, 8, 0, 0 };
 
 static void put(const char *path, const char *text) {
-        g_autofree char *full = g_strdup_printf("%s/bus/pci/devices/%s", root, path), *dir = g_path_get_dirname(full);
+        g_autofree char *full = g_strdup_printf("%s/bus/pci/devices/%s", root, path),
+                        *dir = g_path_get_dirname(full);
 
         ck_assert_int_eq(g_mkdir_with_parents(dir, 0755), 0);
         ck_assert(g_file_set_contents(full, text, -1, NULL));
 }
 
 static void put_link(const char *path, const char *target) {
-        g_autofree char *full = g_strdup_printf("%s/bus/pci/devices/%s", root, path), *dir = g_path_get_dirname(full);
+        g_autofree char *full = g_strdup_printf("%s/bus/pci/devices/%s", root, path),
+                        *dir = g_path_get_dirname(full);
 
         ck_assert_int_eq(g_mkdir_with_parents(dir, 0755), 0);
         ck_assert_int_eq(symlink(target, full), 0);
@@ -36,14 +38,15 @@ static void drop(const char *path) {
         ck_assert(g_spawn_command_line_sync(command, NULL, NULL, NULL, NULL));
 }
 
-#define PF "0000:08:00.0/"
-#define VF "0000:08:00.4/"
+#define PF   "0000:08:00.0/"
+#define VF   "0000:08:00.4/"
 #define TYPE "mdev_supported_types/nvidia-746/"
 
 static void put_type(const char *vf) {
         static const char *const files[][2] = {
                 { "name", "NVIDIA A2-4Q\n" },
-                { "description", "num_heads=4, frl_config=60, framebuffer=4096M, max_resolution=7680x4320, max_instance=4\n" },
+                { "description", "num_heads=4, frl_config=60, framebuffer=4096M, max_resolution=7680x4320, "
+                                 "max_instance=4\n" },
                 { "device_api", "vfio-pci\n" },
                 { "available_instances", "1\n" },
         };
@@ -56,7 +59,8 @@ static void put_type(const char *vf) {
 }
 
 static void put_vf(const char *vf, const char *virtfn) {
-        g_autofree char *driver = g_strconcat(vf, "driver", NULL), *group = g_strconcat(vf, "iommu_group", NULL);
+        g_autofree char *driver = g_strconcat(vf, "driver", NULL),
+                        *group = g_strconcat(vf, "iommu_group", NULL);
         g_autofree char *link = g_strconcat(PF, virtfn, NULL), *target = g_strdup_printf("../%.12s", vf);
 
         put_link(driver, "../../drivers/nvidia");
@@ -224,7 +228,8 @@ START_TEST(vendor_vfio_is_seen_on_the_vf_itself) {
                 g_autofree char *current = g_strdup_printf("0000:08:00.%u/nvidia/current_vgpu_type", i);
 
                 drop(types);
-                put(creatable, i == 4 ? "ID    : vGPU Name\n" : "ID    : vGPU Name\n1150  : NVIDIA L40S-4Q\n");
+                put(creatable,
+                    i == 4 ? "ID    : vGPU Name\n" : "ID    : vGPU Name\n1150  : NVIDIA L40S-4Q\n");
                 put(current, i == 4 ? "1150\n" : "0\n");
         }
         gpu = look();
@@ -254,7 +259,8 @@ START_TEST(name_based_uuids_are_the_standards) {
                                          0x80, 0xb4, 0x00, 0xc0, 0x4f, 0xd4, 0x30, 0xc8 };
         char uuid[CARVED_UUID_LEN + 1];
 
-        ck_assert_str_eq(carved_uuid_v5(dns, "www.example.com", uuid), "2ed6657d-e927-568b-95e1-2665a8aea6a2");
+        ck_assert_str_eq(carved_uuid_v5(dns, "www.example.com", uuid),
+                         "2ed6657d-e927-568b-95e1-2665a8aea6a2");
 }
 END_TEST
 

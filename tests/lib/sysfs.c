@@ -85,18 +85,23 @@ static const struct {
         bool ok;
         int64_t value;
 } numbers[] = {
-        { "16\n", true, 16 },   { "0x10de\n", true, 0x10de }, { "0", true, 0 },     { "-1\n", true, -1 },
-        { "65535", true, 65535 }, { "65536", false, 0 },      { "-2", false, 0 },   { "", false, 0 },
-        { "\n", false, 0 },     { "16 VFs", false, 0 },       { " 16", false, 0 },  { "+16", false, 0 },
-        { "0x", false, 0 },     { "99999999999999999999", false, 0 }, { "1.5", false, 0 }, { "-", false, 0 },
+        { "16\n", true, 16 },     { "0x10de\n", true, 0x10de },
+        { "0", true, 0 },         { "-1\n", true, -1 },
+        { "65535", true, 65535 }, { "65536", false, 0 },
+        { "-2", false, 0 },       { "", false, 0 },
+        { "\n", false, 0 },       { "16 VFs", false, 0 },
+        { " 16", false, 0 },      { "+16", false, 0 },
+        { "0x", false, 0 },       { "99999999999999999999", false, 0 },
+        { "1.5", false, 0 },      { "-", false, 0 },
 };
 
 START_TEST(numbers_are_in_range_or_refused) {
         int64_t value = 4711;
 
         put("sriov_numvfs", numbers[_i].text, strlen(numbers[_i].text));
-        ck_assert_int_eq(carved_sysfs_read_number(fd, NULL, CARVED_ATTR_SRIOV_NUMVFS, -1, 65535, &value, NULL),
-                         numbers[_i].ok);
+        ck_assert_int_eq(
+                carved_sysfs_read_number(fd, NULL, CARVED_ATTR_SRIOV_NUMVFS, -1, 65535, &value, NULL),
+                numbers[_i].ok);
         ck_assert_int_eq(value, numbers[_i].ok ? numbers[_i].value : 4711);
 }
 END_TEST
@@ -124,7 +129,8 @@ START_TEST(links_give_their_last_component) {
 END_TEST
 
 START_TEST(nothing_that_acts_when_read_is_on_the_list) {
-        static const char *const never[] = { "reset_gpu", "config", "rom", "remove", "reset", "rescan", "enable" };
+        static const char *const never[] = { "reset_gpu", "config", "rom",   "remove",
+                                             "reset",     "rescan", "enable" };
 
         for (unsigned i = 0; i < _CARVED_ATTR_MAX; i++)
                 for (unsigned j = 0; j < G_N_ELEMENTS(never); j++)

@@ -12,10 +12,12 @@ static const char config[] =
         "<profileSize>0x100000000</profileSize><framebuffer>0xf0000000</framebuffer>"
         "<numHeads>4</numHeads><frlConfig>0x3c</frlConfig></vgpuType>"
         "<vgpuType id=\"1\" name=\"Another's\"><framebuffer>0x40000000</framebuffer></vgpuType>"
-        "<pgpu><devId vendorId=\"0x10de\" deviceId=\"0x26b9\" subsystemVendorId=\"0x10de\" subsystemId=\"0x0000\"/>"
+        "<pgpu><devId vendorId=\"0x10de\" deviceId=\"0x26b9\" subsystemVendorId=\"0x10de\" "
+        "subsystemId=\"0x0000\"/>"
         "<supportedVgpu vgpuId=\"1150\"><maxVgpus>12</maxVgpus></supportedVgpu>"
         "<supportedVgpu vgpuId=\"1151\"/></pgpu>"
-        "<pgpu><devId vendorId=\"0x10de\" deviceId=\"0x25b6\" subsystemVendorId=\"0x10de\" subsystemId=\"0x157e\"/>"
+        "<pgpu><devId vendorId=\"0x10de\" deviceId=\"0x25b6\" subsystemVendorId=\"0x10de\" "
+        "subsystemId=\"0x157e\"/>"
         "<supportedVgpu vgpuId=\"1\"><maxVgpus>7</maxVgpus></supportedVgpu></pgpu></vgpuconfig>";
 
 static CarvedGpu *card(uint16_t device, uint16_t subsystem) {
@@ -67,7 +69,12 @@ START_TEST(a_subsystem_that_is_named_must_match) {
 END_TEST
 
 static const char *const broken[] = {
-        "", "<", "<vgpuconfig>", "not xml", "<a></b>", "<vgpuType id=\"1\"><vgpuType id=\"2\"></vgpuType>",
+        "",
+        "<",
+        "<vgpuconfig>",
+        "not xml",
+        "<a></b>",
+        "<vgpuType id=\"1\"><vgpuType id=\"2\"></vgpuType>",
         "<pgpu><devId vendorId=\"0x10de\" deviceId=\"0x26b9\"/><supportedVgpu vgpuId=\"1\">",
 };
 
@@ -81,10 +88,11 @@ START_TEST(broken_files_are_an_error) {
 END_TEST
 
 START_TEST(odd_but_whole_files_are_survived) {
-        static const char odd[] = "<v><vgpuType><numHeads>-1</numHeads></vgpuType><vgpuType id=\"x\"/>"
-                                  "<vgpuType id=\"5\"><numHeads>99999999999</numHeads><profileSize>a</profileSize></vgpuType>"
-                                  "<pgpu><devId vendorId=\"0x10de\" deviceId=\"0x26b9\"/><supportedVgpu/>"
-                                  "<supportedVgpu vgpuId=\"5\"><maxVgpus>-3</maxVgpus></supportedVgpu></pgpu></v>";
+        static const char odd[] =
+                "<v><vgpuType><numHeads>-1</numHeads></vgpuType><vgpuType id=\"x\"/>"
+                "<vgpuType id=\"5\"><numHeads>99999999999</numHeads><profileSize>a</profileSize></vgpuType>"
+                "<pgpu><devId vendorId=\"0x10de\" deviceId=\"0x26b9\"/><supportedVgpu/>"
+                "<supportedVgpu vgpuId=\"5\"><maxVgpus>-3</maxVgpus></supportedVgpu></pgpu></v>";
         g_autoptr(CarvedGpu) gpu = card(0x26b9, 0);
         g_autoptr(GPtrArray) list = carved_vgpu_config_parse(odd, strlen(odd), gpu, NULL);
 

@@ -6,10 +6,11 @@
 START_TEST(nvidia_description_gives_all_facts) {
         CarvedType *t = carved_type_new("nvidia-746");
 
-        carved_type_parse_description(t, "num_heads=4, frl_config=60, framebuffer=4096M, max_resolution=7680x4320, "
-                                         "max_instance=4\n");
-        ck_assert_uint_eq(t->known, CARVED_TYPE_FRAMEBUFFER | CARVED_TYPE_HEADS | CARVED_TYPE_FRAME_RATE_LIMIT |
-                                    CARVED_TYPE_MAX_INSTANCES);
+        carved_type_parse_description(
+                t, "num_heads=4, frl_config=60, framebuffer=4096M, max_resolution=7680x4320, "
+                   "max_instance=4\n");
+        ck_assert_uint_eq(t->known, CARVED_TYPE_FRAMEBUFFER | CARVED_TYPE_HEADS |
+                                            CARVED_TYPE_FRAME_RATE_LIMIT | CARVED_TYPE_MAX_INSTANCES);
         ck_assert_uint_eq(t->heads, 4);
         ck_assert_uint_eq(t->frame_rate_limit, 60);
         ck_assert_uint_eq(t->framebuffer_mib, 4096);
@@ -22,8 +23,9 @@ END_TEST
 START_TEST(gvt_description_gives_its_resolution) {
         CarvedType *t = carved_type_new("i915-GVTg_V5_4");
 
-        carved_type_parse_description(t, "low_gm_size: 128MB\nhigh_gm_size: 512MB\nfence: 4\nresolution: 1920x1200\n"
-                                         "weight: 4\n");
+        carved_type_parse_description(
+                t, "low_gm_size: 128MB\nhigh_gm_size: 512MB\nfence: 4\nresolution: 1920x1200\n"
+                   "weight: 4\n");
         ck_assert_uint_eq(t->known, 0);
         ck_assert_str_eq(t->max_resolution, "1920x1200");
         carved_type_free(t);
@@ -31,9 +33,24 @@ START_TEST(gvt_description_gives_its_resolution) {
 END_TEST
 
 static const char *const broken[] = {
-        "", "\n", "num_heads", "num_heads=", "num_heads=-4", "num_heads=four", "num_heads=4294967296", "framebuffer=4096",
-        "framebuffer=M", "framebuffer=-1M", "max_resolution=7680", "max_resolution=x", "max_resolution=0x0",
-        "max_resolution=1x2x3", "=,=,=", ":::", "max_instance= ", "frl_config=60Hz",
+        "",
+        "\n",
+        "num_heads",
+        "num_heads=",
+        "num_heads=-4",
+        "num_heads=four",
+        "num_heads=4294967296",
+        "framebuffer=4096",
+        "framebuffer=M",
+        "framebuffer=-1M",
+        "max_resolution=7680",
+        "max_resolution=x",
+        "max_resolution=0x0",
+        "max_resolution=1x2x3",
+        "=,=,=",
+        ":::",
+        "max_instance= ",
+        "frl_config=60Hz",
 };
 
 START_TEST(broken_descriptions_give_nothing) {
@@ -56,7 +73,8 @@ static const struct {
         { "ID : VGPU Name\n557 : NVIDIA A40-1Q", 1, 557, "NVIDIA A40-1Q" },
         { "1145  : NVIDIA L40S-1B\n", 1, 1145, "NVIDIA L40S-1B" },
         { "NVIDIA A40-1Q   557\nNVIDIA A40-2Q   558\n", 2, 557, "NVIDIA A40-1Q" },
-        { "1561:NVIDIA RTX Pro 6000 Blackwell DC-1-24Q\n", 1, 1561, "NVIDIA RTX Pro 6000 Blackwell DC-1-24Q" },
+        { "1561:NVIDIA RTX Pro 6000 Blackwell DC-1-24Q\n", 1, 1561,
+          "NVIDIA RTX Pro 6000 Blackwell DC-1-24Q" },
         { "\t1145\t:\tNVIDIA L40S-1B\r\n", 1, 1145, "NVIDIA L40S-1B" },
         { "ID    : vGPU Name\n", 0, 0, NULL },
         { "", 0, 0, NULL },

@@ -93,7 +93,8 @@ static void die(int fd, const WorkerContext *context) {
 
 static void babble(int fd, const WorkerContext *context) {
         take_request(fd);
-        ck_assert_int_eq(write(fd, "\377\377\377\377\377\377\377\377\377\377\377\377\377\377\377\377hello", 21), 21);
+        ck_assert_int_eq(
+                write(fd, "\377\377\377\377\377\377\377\377\377\377\377\377\377\377\377\377hello", 21), 21);
         pause();
 }
 
