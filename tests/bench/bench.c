@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <glib.h>
+#include <systemd/sd-bus.h>
+
+#include "cleanup.h"
+
+/* One line of ./bench: carved beside mdevctl on the frozen host that this runs on. Starts the daemon itself,
+ * to see how long it takes until the tree is complete. Prints: objects in the tree; milliseconds of
+ * `mdevctl types`, from start to READY=1, and of GetManagedObjects (the middle of eleven); kilobytes resident
+ * after the first of them, workers counted, and when the workers are gone. */
+
+#define NOTIFY      "/run/carved-bench"
+#define DEADLINE_MS 60000
+#define ROUNDS      11
+
+static void die(const char *what, int error) {
+        fprintf(stderr, "bench: %s: %s\n", what, g_strerror(error));
+        exit(EXIT_FAILURE);
+}
+
+static double now_ms(void) {
+        return (double) g_get_monotonic_time() / 1000.0;
+}
+
+static int compare(const void *a, const void *b) {
+        double x = *(const double *) a, y = *(const double *) b;
+
+        return x < y ? -1 : x > y;
+}
+
+static pid_t spawn(const char *const *argv) {
+        pid_t pid = fork();
+
+        if (pid < 0)
+                die("fork", errno);
+        if (pid == 0) {
+                int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+                dup2(null, STDOUT_FILENO);
+                execvp(argv[0], (char **) argv);
+                _exit(127);
+        }
+        return pid;
+}
+
+/* The best of three: what it can do when nothing is in its way. */
+static double time_mdevctl(void) {
+        static const char *const argv[] = { "mdevctl", "types", "--dumpjson", NULL };
+        double best = 1e9;
+
+        for (unsigned i = 0; i < 3; i++) {
+                double start = now_ms(), took;
+                int status;
+
+                if (waitpid(spawn(argv), &status, 0) < 0 || status != 0)
+                        die("mdevctl types", EIO);
+                took = now_ms() - start;
+                best = MIN(best, took);
+        }
+        return best;
+}
+
+static int listen_for_ready(void) {
+        struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = NOTIFY };
+        int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+        unlink(NOTIFY);
+        if (fd < 0 || bind(fd, (struct sockaddr *) &address, sizeof address) < 0)
+                die(NOTIFY, errno);
+        setenv("NOTIFY_SOCKET", NOTIFY, 1);
+        return fd;
+}
+
+static void wait_for_ready(int fd) {
+        char text[4096];
+
+        for (;;) {
+                struct pollfd wait = { .fd = fd, .events = POLLIN };
+                ssize_t n;
+
+                if (poll(&wait, 1, DEADLINE_MS) != 1)
+                        die("carved is not ready", ETIMEDOUT);
+                n = recv(fd, text, sizeof text - 1, 0);
+                text[MAX(n, 0)] = '\0';
+                if (strstr(text, "READY=1"))
+                        return;
+        }
+}
+
+/* "VmRSS", "Pss" and the like of a process, in kilobytes. */
+static unsigned long memory(pid_t pid, const char *file, const char *key) {
+        g_autofree char *path = g_strdup_printf("/proc/%d/%s", pid, file), *text = NULL;
+        const char *line;
+
+        if (!g_file_get_contents(path, &text, NULL, NULL) || !(line = strstr(text, key)))
+                return 0;
+        return strtoul(line + strlen(key), NULL, 10);
+}
+
+/* The daemon's, and of each worker what is its own share. */
+static unsigned long resident(pid_t daemon) {
+        unsigned long sum = memory(daemon, "status", "\nVmRSS:");
+        g_autofree char *path = g_strdup_printf("/proc/%d/task/%d/children", daemon, daemon), *text = NULL;
+        char *p;
+
+        if (!g_file_get_contents(path, &text, NULL, NULL))
+                return sum;
+        for (p = text; *p;) {
+                pid_t child = (pid_t) strtol(p, &p, 10);
+
+                if (child > 0)
+                        sum += memory(child, "smaps_rollup", "\nPss:");
+                while (*p == ' ')
+                        p++;
+        }
+        return sum;
+}
+
+/* One call and its reply, whole. Returns how many objects are in it. */
+static double call(sd_bus *bus, double *ret_ms) {
+        sd_bus_error error = SD_BUS_ERROR_NULL;
+        sd_bus_message *reply = NULL;
+        double start = now_ms();
+        size_t objects = 0;
+        int r;
+
+        r = sd_bus_call_method(bus, "org.carved1", "/org/carved1", "org.freedesktop.DBus.ObjectManager",
+                               "GetManagedObjects", &error, &reply, "");
+        if (r < 0)
+                die(error.message ?: "GetManagedObjects", -r);
+        *ret_ms = now_ms() - start;
+
+        /* Count them, so that nobody measures an empty one. */
+        sd_bus_message_enter_container(reply, 'a', "{oa{sa{sv}}}");
+        while (sd_bus_message_skip(reply, "{oa{sa{sv}}}") > 0)
+                objects++;
+        sd_bus_message_unref(reply);
+        return (double) objects;
+}
+
+static bool has_workers(pid_t daemon) {
+        g_autofree char *path = g_strdup_printf("/proc/%d/task/%d/children", daemon, daemon), *text = NULL;
+
+        return g_file_get_contents(path, &text, NULL, NULL) && *text;
+}
+
+static unsigned long resident_alone(pid_t daemon) {
+        double end = now_ms() + 20000;
+
+        while (has_workers(daemon) && now_ms() < end)
+                g_usleep(100 * 1000);
+        return resident(daemon);
+}
+
+int main(int argc, char **argv) {
+        const char *daemon_argv[] = { argv[1], NULL };
+        double times[ROUNDS], start, started, objects = 0, mdevctl = 0;
+        unsigned long with_workers = 0;
+        _cleanup_close_ int ready = -1;
+        sd_bus *bus = NULL;
+        pid_t daemon;
+
+        if (argc < 2)
+                die("Usage: bench CARVED [no-mdevctl]", EINVAL);
+        if (argc < 3)
+                mdevctl = time_mdevctl();
+
+        ready = listen_for_ready();
+        start = now_ms();
+        daemon = spawn(daemon_argv);
+        wait_for_ready(ready);
+        started = now_ms() - start;
+
+        if (sd_bus_open_system(&bus) < 0)
+                die("the system bus", ENOTCONN);
+        for (unsigned i = 0; i < ROUNDS; i++) {
+                objects = call(bus, &times[i]);
+                if (i == 0)
+                        with_workers = resident(daemon);
+        }
+        qsort(times, ROUNDS, sizeof times[0], compare);
+
+        printf("%.0f %.1f %.1f %.1f %lu %lu\n", objects, mdevctl, started, times[ROUNDS / 2], with_workers,
+               resident_alone(daemon));
+        kill(daemon, SIGTERM);
+        waitpid(daemon, NULL, 0);
+        sd_bus_flush_close_unref(bus);
+        return EXIT_SUCCESS;
+}
