@@ -136,6 +136,7 @@ int main(void) {
         tcase_add_test(tcase, a_vf_that_cant_be_read_says_so_itself);
         tcase_add_test(tcase, a_gpu_that_cant_be_read_says_so_itself);
         tcase_add_test(tcase, no_list_of_types_hurts);
+        client_add_last_test(tcase);
         suite_add_tcase(suite, tcase);
         return tap_run(suite);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "client.h"
+#include "simctl.h"
 #include "variant.h"
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(sd_bus_message, sd_bus_message_unref)
@@ -232,4 +232,19 @@ char *shell(const char *format, ...) {
                                &status, NULL));
         ck_assert_msg(status == 0, "'%s' failed: %s%s", command, output, error);
         return output;
+}
+
+START_TEST(it_ends_without_a_complaint) {
+        static const char *const complaints[] = { "Sanitizer", "runtime error", "CRITICAL", "assertion" };
+        g_autofree char *log = NULL;
+
+        ck_assert_int_eq(simctl_do("daemon", "stop"), 0);
+        log = shell("cat /run/carved-sim/carved.log");
+        for (unsigned i = 0; i < G_N_ELEMENTS(complaints); i++)
+                ck_assert_msg(!strstr(log, complaints[i]), "%s", log);
+}
+END_TEST
+
+void client_add_last_test(TCase *tcase) {
+        tcase_add_test(tcase, it_ends_without_a_complaint);
 }

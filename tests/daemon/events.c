@@ -348,6 +348,7 @@ int main(int argc, char **argv) {
                 tcase_add_test(tcase, a_card_is_unplugged_children_first_and_plugged_parents_first);
                 tcase_add_test(tcase, a_driver_that_is_reloaded_is_followed);
         }
+        client_add_last_test(tcase);
         suite_add_tcase(suite, tcase);
         return tap_run(suite);
 }

@@ -177,6 +177,7 @@ int main(int argc, char **argv) {
         tcase_add_test(tcase, an_interface_is_only_where_it_applies);
         tcase_add_test(tcase, nothing_that_changes_anything_is_offered);
         tcase_add_test(tcase, the_log_level_is_controlled_as_systemd_does_it);
+        client_add_last_test(tcase);
         suite_add_tcase(suite, tcase);
         return tap_run(suite);
 }

@@ -146,6 +146,7 @@ int main(int argc, char **argv) {
         tcase_add_test(tcase, an_idle_daemon_is_never_woken);
         tcase_add_test(tcase, sigterm_ends_it_at_once_and_the_name_is_free);
         tcase_add_test(tcase, a_bus_restart_is_survived);
+        client_add_last_test(tcase);
         suite_add_tcase(suite, tcase);
         return tap_run(suite);
 }

@@ -147,6 +147,7 @@ int main(void) {
         tcase_add_test(tcase, a_restarted_daemon_owns_its_name_and_knows_who_is_stalled);
         tcase_add_test(tcase, a_worker_that_is_killed_is_its_gpus_error_only);
         tcase_add_test(tcase, a_write_that_blocks_stalls_its_gpu_until_it_returns);
+        client_add_last_test(tcase);
         suite_add_tcase(suite, tcase);
         return tap_run(suite);
 }

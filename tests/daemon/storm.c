@@ -159,6 +159,7 @@ int main(int argc, char **argv) {
                 tcase_add_test(tcase, events_that_were_lost_are_made_up_for);
         } else
                 tcase_add_test(tcase, a_thousand_vfs_come_and_go);
+        client_add_last_test(tcase);
         suite_add_tcase(suite, tcase);
         return tap_run(suite);
 }

@@ -189,6 +189,7 @@ int main(void) {
         tcase_add_test(tcase, every_object_has_its_parent_in_the_tree);
         tcase_add_test(tcase, a_gpu_without_vgpus_to_be_had_says_why);
         tcase_add_test(tcase, the_inventory_has_a_row_for_each_type);
+        client_add_last_test(tcase);
         suite_add_tcase(suite, tcase);
         return tap_run(suite);
 }
