@@ -191,7 +191,7 @@ START_TEST(a_snapshot_survives_the_journey) {
 END_TEST
 
 START_TEST(nonsense_is_no_snapshot) {
-        g_autoptr(CarvedGpu) gpu = card(2, 1);
+        g_autoptr(CarvedGpu) gpu = card(2, 0), other = card(2, 1);
         g_autoptr(GVariant) wrong = g_variant_ref_sink(g_variant_new("(su)", "hello", 1)), twice = NULL,
                             lost = NULL;
 
@@ -201,8 +201,8 @@ START_TEST(nonsense_is_no_snapshot) {
         twice = g_variant_ref_sink(carved_snapshot_to_variant(gpu));
         ck_assert_ptr_null(carved_snapshot_from_variant(twice));
 
-        ((CarvedVf *) gpu->vfs->pdata[1])->index = 7; /* a vGPU on a VF that is not there */
-        lost = g_variant_ref_sink(carved_snapshot_to_variant(gpu));
+        ((CarvedVf *) other->vfs->pdata[1])->index = 7; /* a vGPU on a VF that is not there */
+        lost = g_variant_ref_sink(carved_snapshot_to_variant(other));
         ck_assert_ptr_null(carved_snapshot_from_variant(lost));
 }
 END_TEST
