@@ -186,6 +186,8 @@ int main(void) {
         tcase_add_test(tcase, every_gpu_is_there_with_its_ids);
         tcase_add_test(tcase, a_gpu_without_vgpus_to_be_had_says_why);
         tcase_add_test(tcase, every_vf_is_there_in_numeric_order);
+        /* Now with VFs, which are no GPUs. */
+        tcase_add_test(tcase, every_gpu_is_there_with_its_ids);
         tcase_add_test(tcase, every_object_has_its_parent_in_the_tree);
         tcase_add_test(tcase, a_gpu_without_vgpus_to_be_had_says_why);
         tcase_add_test(tcase, the_inventory_has_a_row_for_each_type);
