@@ -110,17 +110,20 @@ static bool take_vfs(CarvedGpu *gpu, GVariantIter *iter) {
                 uint32_t index, framework;
                 char *driver, *error;
                 gboolean settled;
+                bool in_order;
                 int32_t group;
                 CarvedVf *vf;
 
                 g_variant_get(item, "(" ADDRESS "umsiub@aqms)", &a.domain, &a.bus, &a.device, &a.function,
                               &index, &driver, &group, &framework, &settled, &counts, &error);
+                in_order = gpu->vfs->len == 0 ||
+                           ((CarvedVf *) gpu->vfs->pdata[gpu->vfs->len - 1])->index < index;
                 vf = carved_gpu_add_vf(gpu, index, &a);
                 vf->driver = driver;
                 vf->error = error;
                 vf->iommu_group = group;
                 vf->settled = settled;
-                if (framework >= _CARVED_FRAMEWORK_MAX || carved_gpu_find_vf(gpu, index) != vf ||
+                if (framework >= _CARVED_FRAMEWORK_MAX || !in_order ||
                     !take_counts(counts, gpu->types->len, &vf->available))
                         return false;
                 vf->framework = (CarvedFramework) framework;
