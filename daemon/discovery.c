@@ -14,7 +14,8 @@
 /* A host with a thousand VFs sends tens of thousands of events while they come. */
 #define RECEIVE_BUFFER (128 * 1024 * 1024)
 
-#define SCAN_USEC (30 * G_USEC_PER_SEC)
+#define SCAN_USEC  (30 * G_USEC_PER_SEC)
+#define RETRY_USEC G_USEC_PER_SEC
 
 struct Discovery {
         Manager *manager;
@@ -42,6 +43,7 @@ static void remove_gpu(Manager *m, const CarvedPciAddress *gone) {
         g_debug("The GPU at %s is gone", carved_pci_address_format(gone, address));
         g_hash_table_remove(m->readers, address);
         manager_apply(m, &update);
+        manager_check_started(m); /* it may be the one that the start waited for */
 }
 
 static const CarvedFound *find(GArray *list, const CarvedPciAddress *address) {
@@ -90,8 +92,10 @@ static void scan(void *userdata) {
         }
 
         r = worker_submit(d->worker, FRAME_SCAN, g_variant_new_string(""), SCAN_USEC);
-        if (r < 0)
-                g_warning("Failed to scan for GPUs: %s", g_strerror(-r));
+        if (r < 0) {
+                g_warning("Failed to scan for GPUs, trying again: %s", g_strerror(-r));
+                burst_poke_at(d->burst, (uint64_t) g_get_monotonic_time() + RETRY_USEC);
+        }
 }
 
 static void on_worker(Worker *worker, WorkerEvent event, GVariant *value, const char *text, void *userdata) {

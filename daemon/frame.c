@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 
 #include <errno.h>
-#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -13,9 +12,6 @@ typedef struct Header {
         uint64_t sequence;
 } Header;
 
-/* A worker that does not take its request for so long will not take it. */
-#define WRITE_MS 1000
-
 void frame_clear(Frame *frame) {
         g_clear_pointer(&frame->value, g_variant_unref);
 }
@@ -26,13 +22,6 @@ static int write_all(int fd, const void *data, size_t size) {
         while (size > 0) {
                 ssize_t n = send(fd, p, size, MSG_NOSIGNAL);
 
-                if (n < 0 && errno == EAGAIN) {
-                        struct pollfd wait = { .fd = fd, .events = POLLOUT };
-
-                        if (poll(&wait, 1, WRITE_MS) == 1)
-                                continue;
-                        return -EAGAIN;
-                }
                 if (n < 0 && errno == EINTR)
                         continue;
                 if (n < 0)

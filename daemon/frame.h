@@ -30,7 +30,9 @@ typedef struct Frame {
 void frame_clear(Frame *frame);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Frame, frame_clear)
 
-/* Writes all of it, waiting where the socket says so. 0 or -errno. Takes a floating @value. */
+/* Writes all of it. 0 or -errno: -EAGAIN where the daemon, which never waits, finds its socket full. Takes a
+ * floating
+ * @value. */
 int frame_write(int fd, FrameKind kind, uint64_t sequence, GVariant *value);
 
 /* Takes the first whole frame out of what has arrived. 1: there was one, 0: more must come, -EBADMSG:

@@ -164,6 +164,7 @@ static void stalled(Reader *reader) {
         g_message("%s does not answer; waiting", carved_pci_address_format(&reader->found.address, address));
         apply(reader, CARVED_UPDATE_STALLED, unseen(reader), NULL);
         reply_failure(reader->served, CARVED_ERROR_STALLED, "The GPU does not answer");
+        reply_failure(reader->waiters, CARVED_ERROR_STALLED, "The GPU does not answer");
 }
 
 static void on_worker(Worker *worker, WorkerEvent event, GVariant *value, const char *text, void *userdata) {

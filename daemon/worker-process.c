@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "cleanup.h"
@@ -134,6 +135,7 @@ static int serve_all(int fd, const WorkerContext *context) {
 }
 
 void worker_process_run(int fd, const WorkerContext *context) {
+        prctl(PR_SET_NAME, "carved-worker"); /* so that ps tells which one hangs */
         reset_signals();
         fd = keep_only(fd);
 

@@ -60,7 +60,8 @@ static void hang_up(Worker *w) {
         w->io_source = sd_event_source_disable_unref(w->io_source);
         w->idle_source = sd_event_source_disable_unref(w->idle_source);
         closep(&w->fd);
-        g_byte_array_set_size(w->buffer, 0);
+        g_byte_array_unref(w->buffer); /* emptied, it would keep what the largest answer took */
+        w->buffer = g_byte_array_new();
 }
 
 static void destroy_with_source(void *userdata) {
@@ -165,8 +166,6 @@ static void drain(Worker *w) {
                         }
                 }
         }
-        if (w->buffer->len == 0)
-                g_byte_array_set_size(w->buffer, 0);
 }
 
 static int on_io(sd_event_source *s, int fd, uint32_t revents, void *userdata) {
@@ -293,6 +292,9 @@ int worker_submit(Worker *w, FrameKind kind, GVariant *request, uint64_t deadlin
         }
 
         w->busy = true;
-        return sd_event_add_time_relative(w->event, &w->deadline_source, CLOCK_MONOTONIC, deadline_usec,
-                                          G_USEC_PER_SEC / 10, on_deadline, w);
+        r = sd_event_add_time_relative(w->event, &w->deadline_source, CLOCK_MONOTONIC, deadline_usec,
+                                       G_USEC_PER_SEC / 10, on_deadline, w);
+        if (r < 0)
+                g_warning("Failed to arm a deadline, ignoring: %s", g_strerror(-r));
+        return 0;
 }

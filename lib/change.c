@@ -279,11 +279,15 @@ static void list_changed(GArray *list, const CarvedGpu *old, const CarvedGpu *ne
         }
 }
 
+/* Another card in the same place is another object: identity is constant. */
+static bool is_another(const CarvedGpu *a, const CarvedGpu *b) {
+        return a && b && strcmp(a->identity, b->identity) != 0;
+}
+
 GArray *carved_change_list(const CarvedGpu *old, const CarvedGpu *new) {
         GArray *list = g_array_new(FALSE, FALSE, sizeof(CarvedChange));
-        bool another = old && new &&strcmp(old->identity, new->identity) != 0;
+        bool another = is_another(old, new);
 
-        /* Another card in the same place is another object: identity is constant. */
         if (old)
                 list_removed(list, old, another ? NULL : new);
         if (new)
