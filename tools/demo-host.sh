@@ -9,16 +9,38 @@ show() {
         bash -c "$*"
 }
 
+# carved follows by events, in its own time: a tenth of a second after the last one. Here we wait for what it shows.
+until_shown() {
+        for _ in $(seq 100); do
+                busctl tree --list org.carved1 | grep -q "$1" && return
+                sleep 0.1
+        done
+        echo "carved does not show $1" >&2
+        exit 1
+}
+
+gpu=/org/carved1/gpu/0000_08_00_0
+uuid=dd6772a8-7db8-4e96-9a73-f94c389d9bc3
+
 show "Seven GPUs after a cold boot, as lspci sees them:" \
         "lspci -D | grep -v bridge"
-show "NVIDIA's own tool switches the VFs of the A2 on:" \
-        "/usr/lib/nvidia/sriov-manage -e 0000:08:00.0 && carved-simctl settle && lspci -s 08: | wc -l"
-show "mdevctl makes a vGPU of 4 GB on the first VF …" \
-        "mdevctl start -u dd6772a8-7db8-4e96-9a73-f94c389d9bc3 -p 0000:08:00.4 --type nvidia-746 && mdevctl list"
-show "… after which the card has only 4 GB types left, three more at the most:" \
-        "cd /sys/bus/pci/devices/0000:08:00.5/mdev_supported_types && grep -l 1 */available_instances | xargs dirname | while read t; do cat \$t/name; done"
-show "A virtual machine opens it. Its process is found by the node it holds:" \
-        "carved-simctl hold dd6772a8-7db8-4e96-9a73-f94c389d9bc3 | xargs -I{} ls -l /proc/{}/fd | grep -o '/dev/vfio/.*'"
-show "The host is rebooted: VFs and vGPUs are volatile." \
-        "carved-simctl reboot && cat /sys/bus/pci/devices/0000:08:00.0/sriov_numvfs && ls /sys/bus/mdev/devices | wc -l"
-printf '\nTry it by hand: build-demo/sim/carved-sim --no-daemon --host mixed   (carved-simctl --help inside)\n'
+show "carved explains why the A2 can't have a vGPU yet:" \
+        "busctl get-property org.carved1 $gpu org.carved1.Gpu Reasons"
+show "NVIDIA's own tool switches its VFs on …" \
+        "/usr/lib/nvidia/sriov-manage -e 0000:08:00.0 && carved-simctl settle"
+until_shown "$gpu/vf/15"
+show "… and mdevctl makes a vGPU of 4 GB on the first of them:" \
+        "mdevctl start -u $uuid -p 0000:08:00.4 --type nvidia-746 && mdevctl list"
+until_shown "$gpu/vf/0/vgpu/"
+
+printf '\n\033[1m# All of it in one tree, GPU, VF, vGPU, on the system bus:\033[0m\n'
+show "The tree" \
+        "busctl tree org.carved1"
+show "What is left on the card, now that sizes are fixed:" \
+        "busctl get-property org.carved1 $gpu org.carved1.Gpu Available"
+show "Where a vGPU is:" \
+        "busctl call org.carved1 /org/carved1 org.carved1.Manager GetVgpu s $uuid"
+show "What a virtual machine needs to know of it:" \
+        "busctl get-property org.carved1 $gpu/vf/0/vgpu/$(echo $uuid | tr - _) org.carved1.Vgpu TypeName DeviceNode LibvirtName"
+
+printf '\nBy hand: build-demo/sim/carved-sim --host mixed   (then the same commands; carved-simctl --help)\n'

@@ -14,40 +14,60 @@ fuzz() { # TARGET
 # The unit tests again, where every byte is watched. Programs only: a simulated host is one many-threaded process
 # that ends by _exit(), which tells valgrind nothing.
 memcheck() {
-        meson test -C build-plain --suite unit --timeout-multiplier 10 \
+        meson test -C build-plain --suite unit --suite lib --timeout-multiplier 10 \
                 --wrap 'valgrind --quiet --error-exitcode=99 --leak-check=full --trace-children=no --errors-for-leak-kinds=definite'
+}
+
+# The daemon on a host that changes below it. Its log stays empty, or tells.
+memcheck_daemon() {
+        local log
+
+        log=$(mktemp -d)
+        CARVED_VALGRIND_LOG=$log/log CARVED_PROGRAM=$PWD/build-plain/daemon/carved PATH=$PWD/build-plain/sim:$PATH \
+                carved-sim --daemon "$PWD/tools/valgrind-carved" --host mixed -- bash -ec '
+                        /usr/lib/nvidia/sriov-manage -e ALL && carved-simctl settle
+                        mdevctl start -u dd6772a8-7db8-4e96-9a73-f94c389d9bc3 -p 0000:08:00.4 --type nvidia-746
+                        busctl --timeout=60 call org.carved1 /org/carved1/gpu/0000_08_00_0 org.carved1.Gpu Refresh "a{sv}" 0
+                        busctl --timeout=60 tree org.carved1 | grep -q vgpu/dd6772a8
+                        carved-simctl unplug 0000:08:00.0 && carved-simctl plug 0000:08:00.0 && carved-simctl reload-driver
+                        busctl --timeout=60 call org.carved1 /org/carved1 org.carved1.Manager GetInventory >/dev/null
+                        carved-simctl daemon stop' || return 1
+        cat "$log"/*
+        [ -z "$(cat "$log"/*)" ]
 }
 
 coverage() {
         rm -rf build-coverage && meson setup build-coverage -Db_coverage=true >/dev/null &&
                 ninja -C build-coverage --quiet && meson test -C build-coverage >/dev/null &&
-                gcovr --root . --filter lib/ --filter sim/ --print-summary build-coverage
+                gcovr --root . --filter lib/ --filter daemon/ --filter sim/ --print-summary build-coverage
 }
 
 analyse_cppcheck() {
         cppcheck --quiet --error-exitcode=1 --enable=warning,portability --inline-suppr \
                 --suppress=missingIncludeSystem --library=gtk --std=c11 \
-                '-DG_DEFINE_QUARK(a,b)=' '-DG_GNUC_PRINTF(a,b)=' '-DG_DEFINE_AUTOPTR_CLEANUP_FUNC(a,b)=' -I lib -I sim lib sim tests/host
+                '-DG_DEFINE_QUARK(a,b)=' '-DG_GNUC_PRINTF(a,b)=' '-DG_DEFINE_AUTOPTR_CLEANUP_FUNC(a,b)=' -I lib -I sim -I daemon \
+                lib daemon sim tests/host
 }
 
 analyse_tidy() {
-        git ls-files 'lib/*.c' 'sim/*.c' | xargs clang-tidy --quiet -p build-plain --warnings-as-errors='*'
+        git ls-files 'lib/*.c' 'daemon/*.c' 'sim/*.c' | xargs clang-tidy --quiet -p build-plain --warnings-as-errors='*'
 }
 
 run_long() {
         say "Fuzzing, $FUZZ_SECONDS seconds each"
         CC=clang build build-fuzz -Dfuzzers=true -Db_lundef=false
-        for target in host rule; do
+        for target in driver host rule snapshot; do
                 step "fuzz $target" fuzz "$target"
         done
 
         say "Memory and analysis"
         build build-plain
         step "valgrind on the unit tests" memcheck
+        step "valgrind on the daemon" memcheck_daemon
         step "cppcheck" analyse_cppcheck
         step "clang-tidy" analyse_tidy
         step "coverage" coverage
         if [ -e build-coverage/meson-logs ]; then
-                gcovr --root . --filter lib/ --filter sim/ build-coverage 2>/dev/null | tail -60 || true
+                gcovr --root . --filter lib/ --filter daemon/ build-coverage 2>/dev/null | cut -c1-100 || true
         fi
 }
