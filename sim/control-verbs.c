@@ -290,6 +290,10 @@ static int daemon_verb(Init *init, const char *what, GString *out) {
                 g_string_append_printf(out, "%d\n", (int) init->daemon);
                 return init->daemon > 0 ? 0 : 1;
         }
+        if (g_str_equal(what, "watchdogs")) {
+                g_string_append_printf(out, "%u\n", init->watchdogs);
+                return 0;
+        }
         if (g_str_equal(what, "stop"))
                 daemon_kill(init, SIGTERM);
         else if (g_str_equal(what, "kill"))
@@ -297,7 +301,8 @@ static int daemon_verb(Init *init, const char *what, GString *out) {
         else if (g_str_equal(what, "start"))
                 return daemon_start(init, out) && daemon_wait_ready(init, out) ? 0 : 1;
         else {
-                g_string_append_printf(out, "'%s' is none of start, stop, kill, status, pid\n", what);
+                g_string_append_printf(out, "'%s' is none of start, stop, kill, status, pid, watchdogs\n",
+                                       what);
                 return 2;
         }
 

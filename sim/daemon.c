@@ -45,6 +45,8 @@ void daemon_read_notify(Init *init) {
                 for (char **line = lines; *line; line++) {
                         if (g_str_equal(*line, "READY=1"))
                                 init->daemon_ready = true;
+                        if (g_str_equal(*line, "WATCHDOG=1"))
+                                init->watchdogs++;
                         if (g_str_has_prefix(*line, "STATUS=")) {
                                 g_free(init->daemon_says);
                                 init->daemon_says = g_strdup(*line + strlen("STATUS="));
@@ -71,6 +73,7 @@ bool daemon_start(Init *init, GString *why) {
         log = open(DAEMON_LOG, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 
         init->daemon_ready = false;
+        init->watchdogs = 0;
         g_clear_pointer(&init->daemon_says, g_free);
         pid = process_spawn(
                 &(Process){ .argv = argv, .env = env, .output = log, .service = true, .pass = -1 });

@@ -32,8 +32,9 @@ typedef struct Init {
         pid_t command, daemon, bus;
         int command_status, daemon_status;
         bool daemon_ready;
-        char *daemon_says; /* its last STATUS= */
-        bool stopping;     /* asked from outside to end */
+        unsigned watchdogs; /* how often it has said that it lives */
+        char *daemon_says;  /* its last STATUS= */
+        bool stopping;      /* asked from outside to end */
 
         int signal_fd, notify_fd, control_fd;
 } Init;

@@ -37,7 +37,7 @@ static const char help[] =
         "  settle                         waits until nothing goes on in the background\n"
         "  busy                           how many reads, writes and works are under way\n"
         "The daemon\n"
-        "  daemon start|stop|kill|status|pid\n"
+        "  daemon start|stop|kill|status|pid|watchdogs\n"
         "\n"
         "Exit code: 0 done, 1 it could not be done, 2 not understood, 3 not on a simulated host.\n";
 

@@ -41,6 +41,7 @@ complete() {
 
 page=$1/man/carved-sim.1.scd
 promise "carved-sim(1) renders without a warning" renders "$page" "$2/man/carved-sim.1"
+promise "carved(8) renders without a warning" renders "$1/man/carved.8.scd" "$2/man/carved.8"
 promise "it has every option and every verb" complete "$page"
 count=$(example_count "$page")
 promise "it has examples" test "$count" -ge 5
