@@ -14,7 +14,12 @@
 #define LOOK_USEC (5 * G_USEC_PER_SEC)
 
 #define REFRESH_USEC G_USEC_PER_SEC
-#define WAITERS_MAX  64
+/* Some things come after the last event that tells of them: see look_again(). 0.1, 0.2 … 3.2 s, then no more.
+ */
+#define AGAIN_USEC (G_USEC_PER_SEC / 10)
+#define AGAIN_MAX  6U
+
+#define WAITERS_MAX 64
 
 struct Reader {
         Manager *manager;
@@ -23,6 +28,8 @@ struct Reader {
         Burst *burst;
         bool again; /* something happened while we looked */
         bool has_looked;
+        unsigned repeats; /* looks in a row that saw something half made, or failed */
+        sd_event_source *again_source;
         uint64_t refreshed; /* when a client last made us look */
         GPtrArray *waiters; /* sd_bus_message: served by the next look to begin */
         GPtrArray *served;  /* sd_bus_message: by the one that runs */
@@ -62,6 +69,7 @@ Reader *reader_free(Reader *reader) {
                 return NULL;
 
         reader_cancel(reader);
+        sd_event_source_disable_unref(reader->again_source);
         worker_free(reader->worker);
         burst_free(reader->burst);
         g_ptr_array_unref(reader->waiters);
@@ -129,8 +137,32 @@ static void apply(Reader *reader, CarvedUpdateKind kind, CarvedGpu *gpu, const c
         manager_check_started(reader->manager);
 }
 
+static int on_again(sd_event_source *s, uint64_t usec, void *userdata) {
+        Reader *reader = userdata;
+
+        reader->again_source = sd_event_source_disable_unref(reader->again_source);
+        reader_look(reader);
+        return 0;
+}
+
+/* The kernel links an mdev to its type only after `add` and `bind`, and sends nothing then; and what failed
+ * may have been on its way. So this is the one place that looks without an event: soon, seldom, and not for
+ * long. */
+static void look_again(Reader *reader) {
+        int r;
+
+        if (reader->again_source || reader->repeats >= AGAIN_MAX)
+                return;
+
+        r = sd_event_add_time_relative(reader->manager->event, &reader->again_source, CLOCK_MONOTONIC,
+                                       AGAIN_USEC << reader->repeats++, 0, on_again, reader);
+        if (r < 0)
+                g_warning("Failed to arm another look, ignoring: %s", g_strerror(-r));
+}
+
 static void failed(Reader *reader, const char *text) {
         apply(reader, CARVED_UPDATE_FAILED, unseen(reader), text);
+        look_again(reader);
         reply_failure(reader->served, CARVED_ERROR_FAILED, text);
 
         /* The card may be gone. */
@@ -140,6 +172,7 @@ static void failed(Reader *reader, const char *text) {
 static void seen(Reader *reader, GVariant *value) {
         CarvedGpu *gpu = carved_snapshot_from_variant(value);
         const CarvedFound *found = &reader->found;
+        bool half_made;
 
         if (!gpu || carved_pci_address_compare(&gpu->address, &found->address) != 0) {
                 carved_gpu_free(gpu);
@@ -154,8 +187,13 @@ static void seen(Reader *reader, GVariant *value) {
                 gpu->vendor = g_strdup(found->vendor);
                 gpu->model = g_strdup(found->model);
         }
+        half_made = carved_gpu_has_half_made(gpu);
         apply(reader, CARVED_UPDATE_READ, gpu, NULL);
         reply(reader->served, NULL);
+        if (half_made)
+                look_again(reader);
+        else
+                reader->repeats = 0;
 }
 
 static void stalled(Reader *reader) {
@@ -191,6 +229,7 @@ static void on_worker(Worker *worker, WorkerEvent event, GVariant *value, const 
 }
 
 void reader_poke(Reader *reader) {
+        reader->repeats = 0;
         burst_poke(reader->burst);
 }
 

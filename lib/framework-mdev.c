@@ -88,7 +88,7 @@ void carved_mdev_read_vgpus(CarvedLook *look, int dir_fd, GPtrArray *names, int3
                 vgpu->iommu_group = carved_look_group(dir_fd, uuid);
                 carved_look_vgpu(vgpu, dir_fd, uuid);
 
-                /* The link comes after `add`; what follows it is an event that reads again. */
+                /* The link comes after `add` and `bind`, and no event after it: see carved_gpu_has_half_made(). */
                 vgpu->type = carved_sysfs_read_link(dir_fd, uuid, CARVED_LINK_MDEV_TYPE);
                 if (!vgpu->type)
                         look->gpu->settled = false;

@@ -217,6 +217,14 @@ int carved_gpu_find_type(const CarvedGpu *gpu, const char *id) {
         return -1;
 }
 
+bool carved_gpu_has_half_made(const CarvedGpu *gpu) {
+        for (unsigned i = 0; i < gpu->vgpus->len; i++)
+                if (!((const CarvedVgpu *) gpu->vgpus->pdata[i])->type)
+                        return true;
+
+        return false;
+}
+
 const CarvedVf *carved_gpu_find_vf(const CarvedGpu *gpu, uint32_t index) {
         CarvedVf key = { .index = index }, *p = &key, **found;
 

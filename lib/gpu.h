@@ -139,6 +139,9 @@ void carved_gpu_finish(CarvedGpu *gpu);
 
 /* Index into gpu->types, -1: none. */
 int carved_gpu_find_type(const CarvedGpu *gpu, const char *id);
+/* Whether a vGPU was seen before the kernel was through with it: its type is linked last, without a word. */
+bool carved_gpu_has_half_made(const CarvedGpu *gpu);
+
 const CarvedVf *carved_gpu_find_vf(const CarvedGpu *gpu, uint32_t index);
 const CarvedVf *carved_gpu_find_vf_by_address(const CarvedGpu *gpu, const CarvedPciAddress *address);
 const CarvedVgpu *carved_gpu_find_vgpu(const CarvedGpu *gpu, const char *uuid);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "mdev.h"
+#include "rules.h"
 
 static void type_finalize(void *object) {
         MdevType *type = object;
@@ -145,6 +146,7 @@ static int remove_store(void *owner, const Attr *attr, const char *text, size_t 
 static int create_mdev(MdevType *type, const char *uuid) {
         Kernel *kernel = type->kernel;
         MdevParent *parent = type->parent;
+        g_autofree char *operation = NULL;
         Mdev *mdev;
         int r;
 
@@ -172,7 +174,14 @@ static int create_mdev(MdevType *type, const char *uuid) {
                 return r;
         }
 
-        /* Only now, after `add` and `bind`: libvirt has been bitten by that. */
+        /* Only now, after `add` and `bind`: libvirt has been bitten by that. A rule can make the moment last.
+         */
+        operation = g_strdup_printf("/driver/mdev/link/%s", uuid);
+        rules_apply(kernel, RULE_WRITE, operation, NULL);
+        if (mdev->device.gone) {
+                object_unref(mdev);
+                return 0; /* its parent has gone meanwhile, and has taken it along */
+        }
         node_add_link(node_child(type->dir, "devices"), uuid, mdev->device.dir);
         node_add_link(mdev->device.dir, "mdev_type", type->dir);
         node_add_attrs(mdev->device.dir, mdev_attrs, mdev);

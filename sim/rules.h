@@ -10,7 +10,8 @@
  *   text  PATTERN "TEXT"         [nth=N] [times=N | always]
  *
  * PATTERN is a shell glob over the whole path. What a driver does by itself has a path too:
- * /driver/NAME/probe/ADDRESS and /driver/nvidia/types/ADDRESS. Rules outlive a reboot of the host. */
+ * /driver/NAME/probe/ADDRESS, /driver/nvidia/types/ADDRESS and /driver/mdev/link/UUID. Rules outlive a reboot
+ * of the host. */
 
 typedef enum RuleOp {
         RULE_READ,

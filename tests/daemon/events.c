@@ -246,6 +246,21 @@ START_TEST(an_mdev_made_by_hand_is_foreign) {
 }
 END_TEST
 
+/* The kernel links an mdev to its type last, and says nothing then. */
+START_TEST(a_type_that_is_linked_late_is_shown_all_the_same) {
+        enable_a2();
+        ck_assert_int_eq(simctl_do("delay", "/driver/mdev/link/*", "1s"), 0);
+        run("mdevctl start -u " UUID " -p 0000:08:00.4 -t nvidia-746");
+        ck_assert(client_wait(client, 10000, property_is,
+                              &(Expect){ VGPU, "org.carved1.Vgpu", "Type", "nvidia-746" }));
+        ck_assert(client_wait(client, 10000, property_is,
+                              &(Expect){ GPU_A2, "org.carved1.Gpu", "State", "ready" }));
+        run("mdevctl stop -u " UUID);
+        ck_assert(client_wait(client, 10000, object_was_removed, VGPU));
+        disable_a2();
+}
+END_TEST
+
 START_TEST(a_card_is_unplugged_children_first_and_plugged_parents_first) {
         enable_a2();
         run("mdevctl start -u " UUID " -p 0000:08:00.4 -t nvidia-746");
@@ -345,6 +360,7 @@ int main(int argc, char **argv) {
                 tcase_add_loop_test(tcase, what_is_not_there_has_an_error_to_act_on, 0, G_N_ELEMENTS(misses));
                 tcase_add_test(tcase, an_mdev_made_by_hand_is_shown_within_half_a_second);
                 tcase_add_test(tcase, an_mdev_made_by_hand_is_foreign);
+                tcase_add_test(tcase, a_type_that_is_linked_late_is_shown_all_the_same);
                 tcase_add_test(tcase, a_card_is_unplugged_children_first_and_plugged_parents_first);
                 tcase_add_test(tcase, a_driver_that_is_reloaded_is_followed);
         }
