@@ -108,6 +108,14 @@ Bus *bus_new(Kernel *kernel, const char *name) {
         return bus;
 }
 
+bool bus_knows(Bus *bus, const char *name) {
+        for (unsigned i = 0; i < bus->devices->len; i++)
+                if (g_str_equal(((Device *) bus->devices->pdata[i])->name, name))
+                        return true;
+
+        return false;
+}
+
 Device *bus_find(Bus *bus, const char *name) {
         for (unsigned i = 0; bus && i < bus->devices->len; i++) {
                 Device *device = bus->devices->pdata[i];

@@ -56,6 +56,7 @@ struct Bus {
 
 Bus *bus_new(Kernel *kernel, const char *name);
 Device *bus_find(Bus *bus, const char *name);
+bool bus_knows(Bus *bus, const char *name); /* also one that is on its way out */
 Driver *bus_find_driver(Bus *bus, const char *name);
 
 void driver_register(Bus *bus, Driver *driver);

@@ -150,8 +150,8 @@ static int create_mdev(MdevType *type, const char *uuid) {
         Mdev *mdev;
         int r;
 
-        if (bus_find(kernel->mdev, uuid))
-                return -EEXIST;
+        if (bus_knows(kernel->mdev, uuid))
+                return -EEXIST; /* its name is taken until the last one is gone for good */
         if (!parent || parent->unregistering)
                 return -ENODEV;
 

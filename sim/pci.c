@@ -65,7 +65,7 @@ static Device *root_port(Kernel *kernel, const CarvedPciAddress *below) {
                 address.device = (uint8_t) (1 + slot % 31);
                 address.function = slot / 31 % 8;
                 slot++;
-        } while (bus_find(kernel->pci, carved_pci_address_format(&address, name)));
+        } while (bus_knows(kernel->pci, carved_pci_address_format(&address, name)));
 
         port = pci_new(kernel, NULL, &address);
         port->vendor = 0x8086;

@@ -36,6 +36,11 @@ memcheck_daemon() {
         ! grep -hv '^--' "$log"/*
 }
 
+# What ./check does for four seconds; the seed is printed.
+storm() {
+        PATH=$PWD/build-check/sim:$PATH carved-sim --no-daemon --host mixed -- build-check/tests/host/host-storm 60
+}
+
 coverage() {
         rm -rf build-coverage && meson setup build-coverage -Db_coverage=true >/dev/null &&
                 ninja -C build-coverage --quiet && meson test -C build-coverage >/dev/null &&
@@ -55,10 +60,13 @@ analyse_tidy() {
 
 run_long() {
         say "Fuzzing, $FUZZ_SECONDS seconds each"
-        CC=clang build build-fuzz -Dfuzzers=true -Db_lundef=false
+        [ -e build-fuzz/build.ninja ] || CC=clang meson setup build-fuzz -Dfuzzers=true -Db_lundef=false >/dev/null
+        ninja -C build-fuzz --quiet tests/fuzz/fuzz-{driver,host,rule,snapshot}
         for target in driver host rule snapshot; do
                 step "fuzz $target" fuzz "$target"
         done
+
+        step "a minute's storm" storm
 
         say "Memory and analysis"
         build build-plain
