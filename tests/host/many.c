@@ -59,11 +59,11 @@ START_TEST(thirty_two_blocked_writes_delay_nobody_else) {
         GThread *threads[BLOCKED];
         int64_t worst = 0, end;
 
-        simctl_do("delay", "*/sriov_numvfs", "10min", "times=32");
+        simctl_do("delay", "*/sriov_numvfs", "40s", "times=32");
         for (unsigned i = 0; i < BLOCKED; i++)
                 threads[i] = g_thread_new("blocked", blocked_write, GUINT_TO_POINTER(i));
 
-        end = g_get_monotonic_time() + 30 * G_USEC_PER_SEC;
+        end = g_get_monotonic_time() + 20 * G_USEC_PER_SEC;
         while (busy() < BLOCKED && g_get_monotonic_time() < end)
                 ;
         ck_assert_uint_eq(busy(), BLOCKED);
@@ -76,7 +76,7 @@ START_TEST(thirty_two_blocked_writes_delay_nobody_else) {
         }
         ck_assert_uint_eq(busy(), BLOCKED);
         printf("# slowest read beside %d blocked writes: %.1f ms\n", BLOCKED, (double) worst / 1000);
-        ck_assert_int_lt(worst, 500000);
+        ck_assert_int_lt(worst, 5 * G_USEC_PER_SEC); /* not by the clock: by what would be if they waited */
 
         /* A reboot lets nobody sleep on. */
         ck_assert_int_eq(simctl_do("reboot"), 0);
@@ -88,7 +88,7 @@ END_TEST
 START_TEST(a_blocked_write_can_not_be_killed_and_ends_by_itself) {
         g_autofree char *text = NULL;
 
-        simctl_do("delay", "*/0000:01:00.0/sriov_numvfs", "1s");
+        simctl_do("delay", "*/0000:01:00.0/sriov_numvfs", "5s");
         text = shell(NULL, "f=/sys/bus/pci/devices/0000:01:00.0/sriov_numvfs; sh -c \"echo 1 > $f\" & p=$!; "
                            "until [ \"$(carved-simctl busy)\" = 1 ]; do :; done; kill -9 $p; "
                            "until [ \"$(cut -d' ' -f3 /proc/$p/stat)\" != R ]; do :; done; "
