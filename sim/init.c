@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 
 #include <errno.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -216,6 +217,12 @@ static void *stop_daemon(void *data) {
         return NULL;
 }
 
+/* glibc's malloc, out of arenas, asks /sys how many CPUs there are. This process answers what is asked of that
+ * /sys, and may hold its lock while it allocates: it would wait for itself. With a limit given, it never asks. */
+static void keep_malloc_from_sysfs(void) {
+        mallopt(M_ARENA_MAX, 8);
+}
+
 int init_run(Options *options) {
         Init *init = g_new0(Init, 1);
         g_autoptr(GError) error = NULL;
@@ -225,6 +232,7 @@ int init_run(Options *options) {
         init->host = host_spec_new(options->host->name);
         host_spec_merge(init->host, options->host, NULL);
         raise_limits();
+        keep_malloc_from_sysfs();
         set_environment();
         init->kernel = make_kernel(init);
         if (!open_signals(init) || !set_up(init, &error)) {
