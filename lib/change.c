@@ -37,6 +37,12 @@ static CarvedChange for_vgpu(const CarvedVgpu *vgpu) {
         return change;
 }
 
+static bool same_labels(GStrv a, GStrv b) {
+        static const char *const none[] = { NULL };
+
+        return g_strv_equal(a ? (const char *const *) a : none, b ? (const char *const *) b : none);
+}
+
 static bool same_reason(const CarvedReason *a, const CarvedReason *b) {
         return g_strcmp0(a->code, b->code) == 0 && g_strcmp0(a->text, b->text) == 0;
 }
@@ -108,6 +114,8 @@ static unsigned gpu_fields(const CarvedGpu *a, const CarvedGpu *b) {
                 fields |= CARVED_FIELD_REASONS;
         if (g_strcmp0(a->error, b->error) != 0)
                 fields |= CARVED_FIELD_ERROR;
+        if (!same_labels(a->labels, b->labels))
+                fields |= CARVED_FIELD_LABELS;
         if (a->total_vfs != b->total_vfs)
                 fields |= CARVED_FIELD_TOTAL_VFS;
         if (a->num_vfs != b->num_vfs)
@@ -183,6 +191,12 @@ static unsigned vgpu_fields(const CarvedVgpu *a, const CarvedVgpu *b) {
                 fields |= CARVED_FIELD_PLACEMENT;
         if (g_strcmp0(a->error, b->error) != 0)
                 fields |= CARVED_FIELD_ERROR;
+        if (a->ours != b->ours)
+                fields |= CARVED_FIELD_ORIGIN;
+        if (a->in_use != b->in_use)
+                fields |= CARVED_FIELD_IN_USE;
+        if (!same_labels(a->labels, b->labels))
+                fields |= CARVED_FIELD_LABELS;
         return fields;
 }
 

@@ -15,15 +15,29 @@ typedef enum CarvedError {
         CARVED_ERROR_NO_SUCH_GPU,
         CARVED_ERROR_NO_SUCH_VF,
         CARVED_ERROR_NO_SUCH_VGPU,
+        CARVED_ERROR_NO_SUCH_TYPE,
+        CARVED_ERROR_TYPE_NOT_AVAILABLE,
+        CARVED_ERROR_NO_CAPACITY,
+        CARVED_ERROR_NOT_SUPPORTED,
+        CARVED_ERROR_NOT_READY,
+        CARVED_ERROR_NOT_OURS,
+        CARVED_ERROR_IN_USE,
+        CARVED_ERROR_EXISTS,
+        CARVED_ERROR_CONFLICT,
         CARVED_ERROR_KERNEL_REFUSED,
+        CARVED_ERROR_UNDO_FAILED,
         CARVED_ERROR_STALLED,
         CARVED_ERROR_CANCELLED,
+        CARVED_ERROR_ACCESS_DENIED,
         CARVED_ERROR_INVALID_ARGS,
         CARVED_ERROR_LIMITS_EXCEEDED,
         _CARVED_ERROR_MAX
 } CarvedError;
 
 GQuark carved_error_quark(void);
+
+/* What somebody wrote, for a sentence: the beginning of it, where it is long. */
+char *carved_quote(const char *text);
 
 /* "What we tried: what errno means". Always false, so that callers can return it. */
 bool carved_error_set_errno(GError **error, int errnum, const char *format, ...) G_GNUC_PRINTF(3, 4);

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cleanup.h"
 #include "framework-mdev.h"
+#include "gate.h"
 #include "sysfs.h"
 #include "vgpu-type.h"
 
@@ -88,9 +92,56 @@ void carved_mdev_read_vgpus(CarvedLook *look, int dir_fd, GPtrArray *names, int3
                 vgpu->iommu_group = carved_look_group(dir_fd, uuid);
                 carved_look_vgpu(vgpu, dir_fd, uuid);
 
-                /* The link comes after `add` and `bind`, and no event after it: see carved_gpu_has_half_made(). */
+                /* The link comes after `add` and `bind`, and no event after it: see
+                 * carved_gpu_has_half_made(). */
                 vgpu->type = carved_sysfs_read_link(dir_fd, uuid, CARVED_LINK_MDEV_TYPE);
                 if (!vgpu->type)
                         look->gpu->settled = false;
         }
+}
+
+static bool has_type(int dir_fd, const CarvedStep *step) {
+        g_autofree char *type = carved_sysfs_read_link(dir_fd, step->uuid, CARVED_LINK_MDEV_TYPE);
+
+        return g_strcmp0(type, step->type) == 0;
+}
+
+void carved_mdev_create(const CarvedCarving *carving, int dir_fd, CarvedOutcome *outcome) {
+        const CarvedStep *step = carving->step;
+        g_autofree char *path = g_strdup_printf(CARVED_MDEV_TYPES "/%s/create", step->type);
+
+        carved_carve_write(outcome, dir_fd, path, step->uuid);
+
+        /* Somebody was faster with the very same: mdevctl, libvirt, or we, before a crash. */
+        if (outcome->errnum == EEXIST && has_type(dir_fd, step))
+                carved_outcome_clear(outcome);
+}
+
+static bool is_there(int dir_fd, const char *uuid) {
+        struct stat st;
+
+        return fstatat(dir_fd, uuid, &st, 0) == 0;
+}
+
+void carved_mdev_remove(const CarvedCarving *carving, int dir_fd, CarvedOutcome *outcome) {
+        const CarvedStep *step = carving->step;
+        g_autofree char *path = g_strdup_printf("%s/remove", step->uuid);
+        g_auto(CarvedGate) gate = { 0 };
+
+        /* Some drivers take an mdev away by themselves when its VM ends. */
+        if (!is_there(dir_fd, step->uuid))
+                return;
+        /* A create that was refused may have found another's of that name. */
+        if (step->undo && !has_type(dir_fd, step))
+                return;
+
+        carved_gate_add(&gate, carving->host, dir_fd, step->uuid);
+        if (!carved_gate_shut(&gate, outcome))
+                return;
+
+        carved_carve_write(outcome, dir_fd, path, "1");
+        if (outcome->errnum != 0 && !is_there(dir_fd, step->uuid))
+                carved_outcome_clear(outcome);
+        if (outcome->errnum == EPERM || outcome->errnum == EBUSY || outcome->errnum == EAGAIN)
+                outcome->in_use = outcome->again = true;
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 
+#include <errno.h>
+
 #include "framework-vendor-vfio.h"
+#include "gate.h"
 #include "sysfs.h"
 #include "vgpu-type.h"
 
@@ -60,4 +63,50 @@ bool carved_vendor_vfio_read(CarvedLook *look, int dir_fd, CarvedVf *vf) {
         if (current > 0)
                 add_vgpu(look, dir_fd, vf, current);
         return true;
+}
+
+/* -1: can't be read. */
+static int64_t current_type(int dir_fd) {
+        int64_t current = -1;
+
+        carved_sysfs_read_number(dir_fd, NULL, CARVED_ATTR_CURRENT_VGPU_TYPE, 0, UINT32_MAX, &current, NULL);
+        return current;
+}
+
+void carved_vendor_vfio_create(const CarvedCarving *carving, int dir_fd, CarvedOutcome *outcome) {
+        const CarvedStep *step = carving->step;
+        char number[16];
+        uint32_t id = 0;
+
+        carved_type_id_number(step->type, &id);
+        g_snprintf(number, sizeof number, "%u", id);
+        carved_carve_write(outcome, dir_fd, carved_attribute_name(CARVED_ATTR_CURRENT_VGPU_TYPE), number);
+
+        /* Only on the way back can it be ours: the kernel has no name for whose it is. */
+        if (outcome->errnum != 0 && step->undo && current_type(dir_fd) == id)
+                carved_outcome_clear(outcome);
+}
+
+void carved_vendor_vfio_remove(const CarvedCarving *carving, int dir_fd, CarvedOutcome *outcome) {
+        g_auto(CarvedGate) gate = { 0 };
+        uint32_t id = 0;
+
+        /* Gone already, or another's by now: there is nothing of ours to remove. */
+        carved_type_id_number(carving->step->type, &id);
+        if (current_type(dir_fd) != id)
+                return;
+
+        carved_gate_add(&gate, carving->host, dir_fd, NULL);
+        if (!carved_gate_shut(&gate, outcome))
+                return;
+
+        carved_carve_write(outcome, dir_fd, carved_attribute_name(CARVED_ATTR_CURRENT_VGPU_TYPE), "0");
+        if (outcome->errnum == 0)
+                return;
+
+        /* The driver says EPERM also where there is nothing to clear. */
+        if (current_type(dir_fd) == 0)
+                carved_outcome_clear(outcome);
+        if (outcome->errnum == EPERM || outcome->errnum == EBUSY)
+                outcome->in_use = outcome->again = true;
 }

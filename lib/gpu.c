@@ -14,9 +14,8 @@ static const char *const framework_names[_CARVED_FRAMEWORK_MAX] = {
 };
 
 static const char *const gpu_state_names[_CARVED_GPU_STATE_MAX] = {
-        [CARVED_GPU_READY] = "ready",
-        [CARVED_GPU_NO_DRIVER] = "no-driver",
-        [CARVED_GPU_UNSETTLED] = "unsettled",
+        [CARVED_GPU_READY] = "ready",         [CARVED_GPU_NO_DRIVER] = "no-driver",
+        [CARVED_GPU_UNSETTLED] = "unsettled", [CARVED_GPU_BUSY] = "busy",
         [CARVED_GPU_STALLED] = "stalled",
 };
 
@@ -62,6 +61,7 @@ static void vf_free(void *p) {
         CarvedVf *vf = p;
 
         g_free(vf->driver);
+        g_free(vf->override);
         g_free(vf->available);
         g_free(vf->error);
         carved_reason_clear(&vf->reason);
@@ -74,6 +74,7 @@ static void vgpu_free(void *p) {
         g_free(vgpu->type);
         g_free(vgpu->params);
         g_free(vgpu->error);
+        g_strfreev(vgpu->labels);
         g_free(vgpu);
 }
 
@@ -84,6 +85,7 @@ CarvedGpu *carved_gpu_new(const CarvedPciAddress *address) {
         gpu->numa_node = -1;
         gpu->iommu_group = -1;
         gpu->settled = true;
+        gpu->autoprobe = true;
         gpu->types = g_ptr_array_new_with_free_func((GDestroyNotify) carved_type_free);
         gpu->vfs = g_ptr_array_new_with_free_func(vf_free);
         gpu->vgpus = g_ptr_array_new_with_free_func(vgpu_free);
@@ -100,6 +102,7 @@ void carved_gpu_free(CarvedGpu *gpu) {
         g_free(gpu->error);
         g_free(gpu->available);
         g_free(gpu->identity);
+        g_strfreev(gpu->labels);
         carved_reason_clear(&gpu->reason);
         g_ptr_array_unref(gpu->types);
         g_ptr_array_unref(gpu->vfs);
@@ -157,9 +160,11 @@ static CarvedVfRole role_of(const CarvedVf *vf) {
         return vf->framework == CARVED_FRAMEWORK_VF_PASSTHROUGH ? CARVED_VF_HOST : CARVED_VF_FREE;
 }
 
-static CarvedGpuState state_of(const CarvedGpu *gpu) {
+CarvedGpuState carved_gpu_state(const CarvedGpu *gpu) {
         if (gpu->stalled)
                 return CARVED_GPU_STALLED;
+        if (gpu->busy)
+                return CARVED_GPU_BUSY;
         if (!gpu->driver)
                 return CARVED_GPU_NO_DRIVER;
 
@@ -182,7 +187,7 @@ void carved_gpu_finish(CarvedGpu *gpu) {
                         vf->vgpu = (int32_t) i;
         }
 
-        gpu->state = state_of(gpu);
+        gpu->state = carved_gpu_state(gpu);
         g_free(gpu->identity);
         gpu->identity = g_strdup_printf("%04x:%04x:%04x:%04x@%s", gpu->vendor_id, gpu->device_id,
                                         gpu->subsystem_vendor_id, gpu->subsystem_device_id,

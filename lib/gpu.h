@@ -24,6 +24,7 @@ typedef enum CarvedGpuState {
         CARVED_GPU_READY,
         CARVED_GPU_NO_DRIVER,
         CARVED_GPU_UNSETTLED, /* the driver is not through: VFs missing, types not published or half named */
+        CARVED_GPU_BUSY,      /* carved works on it */
         CARVED_GPU_STALLED,   /* somebody sits in the kernel with its lock */
         _CARVED_GPU_STATE_MAX
 } CarvedGpuState;
@@ -74,7 +75,8 @@ typedef struct CarvedVf {
         const CarvedGpu *gpu;
         CarvedPciAddress address;
         uint32_t index;
-        char *driver; /* NULL: none */
+        char *driver;   /* NULL: none */
+        char *override; /* whole VFs: the one driver it may have; NULL: any */
         int32_t iommu_group;
         CarvedFramework framework;
         bool settled;        /* its types are published, under the name of the right driver */
@@ -97,6 +99,10 @@ typedef struct CarvedVgpu {
         int32_t gpu_instance;
         int32_t placement_id;
         char *error;
+        /* the daemon's own: no part of what is read from the hardware */
+        bool ours;
+        bool in_use;  /* as of the last look at who has its node open */
+        GStrv labels; /* key, value, key, value …, by key; NULL: none */
 } CarvedVgpu;
 
 struct CarvedGpu {
@@ -107,10 +113,13 @@ struct CarvedGpu {
         int32_t numa_node;
         int32_t iommu_group;
         bool has_sriov;
-        bool has_mdev; /* types straight on the GPU */
+        bool has_mdev;  /* types straight on the GPU */
+        bool autoprobe; /* new VFs are given to drivers at once */
         uint32_t total_vfs, num_vfs;
         CarvedFramework framework;
         bool stalled;
+        bool busy; /* the daemon's own, as are the labels: see CarvedVgpu */
+        GStrv labels;
         bool settled;
         char *error;
 
@@ -146,6 +155,9 @@ const CarvedVf *carved_gpu_find_vf(const CarvedGpu *gpu, uint32_t index);
 const CarvedVf *carved_gpu_find_vf_by_address(const CarvedGpu *gpu, const CarvedPciAddress *address);
 const CarvedVgpu *carved_gpu_find_vgpu(const CarvedGpu *gpu, const char *uuid);
 const CarvedType *carved_vgpu_type(const CarvedVgpu *vgpu); /* NULL: not among the known ones */
+
+/* What kind of state it is in, by its flags. */
+CarvedGpuState carved_gpu_state(const CarvedGpu *gpu);
 
 /* Can it have vGPUs at all, now or when something is switched on? The GPU, and a VF. */
 bool carved_gpu_hosts_vgpus(const CarvedGpu *gpu);

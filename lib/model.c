@@ -7,13 +7,16 @@
 #include "snapshot.h"
 
 struct CarvedModel {
-        GPtrArray *gpus; /* CarvedGpu, by address */
+        GPtrArray *gpus;     /* CarvedGpu, by address */
+        GHashTable *intents; /* address as text → CarvedIntent */
 };
 
 CarvedModel *carved_model_new(void) {
         CarvedModel *model = g_new0(CarvedModel, 1);
 
         model->gpus = g_ptr_array_new_with_free_func((GDestroyNotify) carved_gpu_free);
+        model->intents =
+                g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify) carved_intent_free);
         return model;
 }
 
@@ -22,6 +25,7 @@ CarvedModel *carved_model_free(CarvedModel *model) {
                 return NULL;
 
         g_ptr_array_unref(model->gpus);
+        g_hash_table_unref(model->intents);
         g_free(model);
         return NULL;
 }
@@ -106,31 +110,132 @@ const CarvedGpu *carved_model_find_group(const CarvedModel *model, int32_t group
         return NULL;
 }
 
+const CarvedIntent *carved_model_intent(const CarvedModel *model, const CarvedPciAddress *address) {
+        char text[CARVED_PCI_ADDRESS_MAX];
+
+        return g_hash_table_lookup(model->intents, carved_pci_address_format(address, text));
+}
+
+static CarvedIntent *intent_of(CarvedModel *model, const CarvedPciAddress *address) {
+        CarvedIntent *intent = (CarvedIntent *) carved_model_intent(model, address);
+        char text[CARVED_PCI_ADDRESS_MAX];
+
+        if (!intent) {
+                intent = carved_intent_new();
+                g_hash_table_insert(model->intents, g_strdup(carved_pci_address_format(address, text)),
+                                    intent);
+        }
+        return intent;
+}
+
+static void change_intent(CarvedIntent *intent, const CarvedIntentChange *change) {
+        GStrv *labels = NULL;
+
+        for (char **uuid = change->removes; uuid && *uuid; uuid++)
+                carved_intent_remove(intent, *uuid);
+        for (unsigned i = 0; change->adds && i < change->adds->len; i++) {
+                CarvedWanted *wanted = carved_wanted_copy(change->adds->pdata[i]);
+
+                carved_intent_remove(intent, wanted->uuid);
+                g_ptr_array_add(intent->vgpus, wanted);
+        }
+
+        if (change->label && !*change->label)
+                labels = &intent->labels;
+        else if (change->label && carved_intent_find(intent, change->label))
+                labels = &carved_intent_find(intent, change->label)->labels;
+        if (labels) {
+                g_strfreev(*labels);
+                *labels = g_strdupv(change->labels);
+        }
+}
+
+void carved_model_merge(const CarvedModel *model, CarvedGpu *gpu) {
+        const CarvedIntent *intent = carved_model_intent(model, &gpu->address);
+
+        if (intent)
+                carved_intent_apply(intent, gpu);
+        carved_gpu_finish(gpu);
+}
+
+/* As the hardware shows it: whole VFs are vGPUs only because we say so, and must be said anew. */
+static CarvedGpu *copy(const CarvedGpu *gpu) {
+        g_autoptr(GVariant) variant = g_variant_ref_sink(carved_snapshot_to_variant(gpu));
+        CarvedGpu *other = carved_snapshot_from_variant(variant);
+
+        for (unsigned i = other->vgpus->len; i > 0; i--)
+                if (((CarvedVgpu *) other->vgpus->pdata[i - 1])->framework == CARVED_FRAMEWORK_VF_PASSTHROUGH)
+                        g_ptr_array_remove_index(other->vgpus, i - 1);
+        for (unsigned i = 0; i < other->vfs->len; i++)
+                ((CarvedVf *) other->vfs->pdata[i])->vgpu = -1;
+        return other;
+}
+
 /* The same card with a word about why it is as old as it is. */
 static CarvedGpu *with_trouble(const CarvedGpu *gpu, const CarvedUpdate *update) {
-        g_autoptr(GVariant) variant = g_variant_ref_sink(carved_snapshot_to_variant(gpu));
-        CarvedGpu *copy = carved_snapshot_from_variant(variant);
+        CarvedGpu *other = copy(gpu);
 
         if (update->kind == CARVED_UPDATE_STALLED)
-                copy->stalled = true;
-        else {
-                g_free(copy->error);
-                copy->error = g_strdup(update->text);
+                other->stalled = true;
+        else if (update->kind == CARVED_UPDATE_FAILED) {
+                g_free(other->error);
+                other->error = g_strdup(update->text);
         }
-        carved_gpu_finish(copy);
-        return copy;
+        return other;
+}
+
+/* What the daemon knows and the hardware does not: who is in use, by the last look; that we are at work. */
+static void carry_over(CarvedGpu *gpu, const CarvedGpu *old, const CarvedUpdate *update) {
+        gpu->busy = old && old->busy;
+        for (unsigned i = 0; i < gpu->vgpus->len; i++) {
+                CarvedVgpu *vgpu = gpu->vgpus->pdata[i];
+                const CarvedVgpu *before = old ? carved_gpu_find_vgpu(old, vgpu->uuid) : NULL;
+
+                vgpu->in_use = update->kind == CARVED_UPDATE_USERS
+                                       ? g_hash_table_contains(update->in_use, vgpu->uuid)
+                                       : before && before->in_use;
+        }
 }
 
 /* What the GPU shall be from now on; NULL: gone. */
-static CarvedGpu *next(const CarvedGpu *old, CarvedUpdate *update) {
+static CarvedGpu *next(CarvedModel *model, const CarvedGpu *old, CarvedUpdate *update) {
         g_autoptr(CarvedGpu) given = g_steal_pointer(&update->gpu);
+        CarvedIntent *intent = intent_of(model, &update->address);
+        CarvedGpu *new;
 
-        if (update->kind == CARVED_UPDATE_GONE)
+        if (update->intent)
+                change_intent(intent, update->intent);
+        if (update->kind == CARVED_UPDATE_GONE || (!old && !given))
                 return NULL;
-        if (update->kind == CARVED_UPDATE_READ)
-                return g_steal_pointer(&given);
 
-        return with_trouble(old ?: given, update);
+        new = update->kind == CARVED_UPDATE_READ ? g_steal_pointer(&given)
+                                                 : with_trouble(old ?: given, update);
+        carved_intent_apply(intent, new);
+        if (update->kind == CARVED_UPDATE_READ)
+                carved_intent_prune(intent, new);
+        carry_over(new, old, update);
+        carved_gpu_finish(new);
+        return new;
+}
+
+/* Twice in every job, so without a copy of everything. */
+static GArray *set_busy(CarvedModel *model, const CarvedUpdate *update) {
+        CarvedGpu *gpu = (CarvedGpu *) carved_model_find_gpu(model, &update->address);
+        GArray *list = g_array_new(FALSE, FALSE, sizeof(CarvedChange));
+        CarvedChange change = {
+                .object = { .kind = CARVED_OBJECT_GPU, .gpu = update->address, .vf_index = -1 },
+                .fields = CARVED_FIELD_STATE
+        };
+
+        if (!gpu)
+                return list;
+
+        gpu->busy = update->busy;
+        change.kept = carved_gpu_facets(gpu);
+        if (gpu->state != carved_gpu_state(gpu))
+                g_array_append_val(list, change);
+        gpu->state = carved_gpu_state(gpu);
+        return list;
 }
 
 GArray *carved_model_apply(CarvedModel *model, CarvedUpdate *update) {
@@ -139,13 +244,16 @@ GArray *carved_model_apply(CarvedModel *model, CarvedUpdate *update) {
         bool there;
         unsigned i;
 
+        if (update->kind == CARVED_UPDATE_BUSY)
+                return set_busy(model, update);
+
         i = position(model, &update->address, &there);
         if (there) {
                 /* Stolen, not freed: what is different is told against it. */
                 old = g_ptr_array_steal_index(model->gpus, i);
         }
 
-        new = next(old, update);
+        new = next(model, old, update);
         if (new)
                 g_ptr_array_insert(model->gpus, (int) i, new);
         return carved_change_list(old, new);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
-#include "gpu.h"
+#include "intent.h"
 
 /* All GPUs as last seen. Only carved_model_apply() changes it, and tells what became different. */
 
@@ -38,6 +38,9 @@ typedef enum CarvedField {
         CARVED_FIELD_PARAMS = 1 << 17,
         CARVED_FIELD_GPU_INSTANCE = 1 << 18,
         CARVED_FIELD_PLACEMENT = 1 << 19,
+        CARVED_FIELD_ORIGIN = 1 << 20,
+        CARVED_FIELD_IN_USE = 1 << 21,
+        CARVED_FIELD_LABELS = 1 << 22,
 } CarvedField;
 
 typedef enum CarvedObjectKind {
@@ -63,8 +66,19 @@ typedef enum CarvedUpdateKind {
         CARVED_UPDATE_READ,    /* @gpu is how it is now; taken */
         CARVED_UPDATE_STALLED, /* it does not answer; the rest is as last seen */
         CARVED_UPDATE_FAILED,  /* it could not be read: @text; the rest is as last seen */
+        CARVED_UPDATE_INTENT,  /* only what is wanted, or written on it, is different */
+        CARVED_UPDATE_USERS,   /* @in_use says who is in use; the rest is as last seen */
+        CARVED_UPDATE_BUSY,    /* we begin or end to work on it: @busy; the rest is as last seen */
         CARVED_UPDATE_GONE,
 } CarvedUpdateKind;
+
+/* What becomes ours, and what is no longer. */
+typedef struct CarvedIntentChange {
+        GPtrArray *adds;   /* CarvedWanted, copied; or NULL */
+        GStrv removes;     /* UUIDs; or NULL */
+        const char *label; /* whose labels: a UUID, "" for the card; NULL: nobody's */
+        GStrv labels;
+} CarvedIntentChange;
 
 typedef struct CarvedUpdate {
         CarvedUpdateKind kind;
@@ -72,6 +86,9 @@ typedef struct CarvedUpdate {
         CarvedGpu *gpu; /* READ: the new one. STALLED, FAILED: what to show where nothing was seen yet. Always
                            taken */
         const char *text;
+        const CarvedIntentChange *intent; /* READ, INTENT; or NULL */
+        GHashTable *in_use;               /* USERS: UUIDs */
+        bool busy;
 } CarvedUpdate;
 
 CarvedModel *carved_model_new(void);
@@ -91,6 +108,12 @@ const CarvedVgpu *carved_model_find_vgpu(const CarvedModel *model, const char *u
 
 /* The GPU whose VF or vGPU is in this IOMMU group; NULL: none. */
 const CarvedGpu *carved_model_find_group(const CarvedModel *model, int32_t group);
+
+/* What is wanted of a card; NULL: nothing ever was. */
+const CarvedIntent *carved_model_intent(const CarvedModel *model, const CarvedPciAddress *address);
+
+/* Puts what is wanted into a fresh look that is not applied, so that it can be spoken of by its names. */
+void carved_model_merge(const CarvedModel *model, CarvedGpu *gpu);
 
 unsigned carved_gpu_facets(const CarvedGpu *gpu);
 unsigned carved_vf_facets(const CarvedVf *vf);

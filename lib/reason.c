@@ -133,5 +133,5 @@ CarvedReason carved_reason_for_type(const CarvedGpu *gpu, unsigned index) {
         if (gpu->vgpus->len > 0 || gpu->framework == CARVED_FRAMEWORK_VF_PASSTHROUGH)
                 return reason("full", "All that the card can hold of this type is there");
 
-        return types_pending();
+        return gpu->settled ? reason("not-offered", "the driver does not offer it now") : types_pending();
 }

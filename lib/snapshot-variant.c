@@ -9,9 +9,9 @@
 
 #define ADDRESS "(uyyy)"
 #define TYPE    "(smsmsmsmsutuuu)"
-#define VF      "(" ADDRESS "umsiubaqms)"
+#define VF      "(" ADDRESS "umsmsiubaqms)"
 #define VGPU    "(siumsmsiiims)"
-#define GPU     "(" ADDRESS "(qqqq)(msmsms)(ii)(bbuuu)(bb)msa" TYPE "a" VF "a" VGPU "maq)"
+#define GPU     "(" ADDRESS "(qqqq)(msmsms)(ii)(bbbuuu)(bb)msa" TYPE "a" VF "a" VGPU "maq)"
 
 static GVariant *counts_to_variant(const uint16_t *counts, unsigned n) {
         return g_variant_new_fixed_array(G_VARIANT_TYPE_UINT16, counts, counts ? n : 0, sizeof *counts);
@@ -39,8 +39,8 @@ static GVariant *vfs_to_variant(const CarvedGpu *gpu) {
                 const CarvedVf *vf = gpu->vfs->pdata[i];
                 const CarvedPciAddress *a = &vf->address;
 
-                g_variant_builder_add(&builder, "(" ADDRESS "umsiub@aqms)", a->domain, a->bus, a->device,
-                                      a->function, vf->index, vf->driver, vf->iommu_group,
+                g_variant_builder_add(&builder, "(" ADDRESS "umsmsiub@aqms)", a->domain, a->bus, a->device,
+                                      a->function, vf->index, vf->driver, vf->override, vf->iommu_group,
                                       (uint32_t) vf->framework, vf->settled,
                                       counts_to_variant(vf->available, gpu->types->len), vf->error);
         }
@@ -63,12 +63,12 @@ static GVariant *vgpus_to_variant(const CarvedGpu *gpu) {
 GVariant *carved_snapshot_to_variant(const CarvedGpu *g) {
         const CarvedPciAddress *a = &g->address;
 
-        return g_variant_new("(" ADDRESS "(qqqq)(msmsms)(ii)(bbuuu)(bb)ms@a" TYPE "@a" VF "@a" VGPU "m@aq)",
+        return g_variant_new("(" ADDRESS "(qqqq)(msmsms)(ii)(bbbuuu)(bb)ms@a" TYPE "@a" VF "@a" VGPU "m@aq)",
                              a->domain, a->bus, a->device, a->function, g->vendor_id, g->device_id,
                              g->subsystem_vendor_id, g->subsystem_device_id, g->vendor, g->model, g->driver,
-                             g->numa_node, g->iommu_group, g->has_sriov, g->has_mdev, g->total_vfs,
-                             g->num_vfs, (uint32_t) g->framework, g->stalled, g->settled, g->error,
-                             types_to_variant(g), vfs_to_variant(g), vgpus_to_variant(g),
+                             g->numa_node, g->iommu_group, g->has_sriov, g->has_mdev, g->autoprobe,
+                             g->total_vfs, g->num_vfs, (uint32_t) g->framework, g->stalled, g->settled,
+                             g->error, types_to_variant(g), vfs_to_variant(g), vgpus_to_variant(g),
                              g->available ? counts_to_variant(g->available, g->types->len) : NULL);
 }
 
@@ -108,18 +108,19 @@ static bool take_vfs(CarvedGpu *gpu, GVariantIter *iter) {
                 g_autoptr(GVariant) counts = NULL;
                 CarvedPciAddress a;
                 uint32_t index, framework;
-                char *driver, *error;
+                char *driver, *override, *error;
                 gboolean settled;
                 bool in_order;
                 int32_t group;
                 CarvedVf *vf;
 
-                g_variant_get(item, "(" ADDRESS "umsiub@aqms)", &a.domain, &a.bus, &a.device, &a.function,
-                              &index, &driver, &group, &framework, &settled, &counts, &error);
+                g_variant_get(item, "(" ADDRESS "umsmsiub@aqms)", &a.domain, &a.bus, &a.device, &a.function,
+                              &index, &driver, &override, &group, &framework, &settled, &counts, &error);
                 in_order = gpu->vfs->len == 0 ||
                            ((CarvedVf *) gpu->vfs->pdata[gpu->vfs->len - 1])->index < index;
                 vf = carved_gpu_add_vf(gpu, index, &a);
                 vf->driver = driver;
+                vf->override = override;
                 vf->error = error;
                 vf->iommu_group = group;
                 vf->settled = settled;
@@ -164,7 +165,7 @@ CarvedGpu *carved_snapshot_from_variant(GVariant *variant) {
         g_autoptr(GVariantIter) types = NULL, vfs = NULL, vgpus = NULL;
         g_autoptr(GVariant) available = NULL;
         g_autoptr(CarvedGpu) gpu = NULL;
-        gboolean has_sriov, has_mdev, stalled, settled;
+        gboolean has_sriov, has_mdev, autoprobe, stalled, settled;
         CarvedPciAddress a = { 0 };
         uint32_t framework;
         CarvedGpu *g;
@@ -173,14 +174,15 @@ CarvedGpu *carved_snapshot_from_variant(GVariant *variant) {
                 return NULL;
 
         g = gpu = carved_gpu_new(&a);
-        g_variant_get(variant, "(" ADDRESS "(qqqq)(msmsms)(ii)(bbuuu)(bb)msa" TYPE "a" VF "a" VGPU "m@aq)",
+        g_variant_get(variant, "(" ADDRESS "(qqqq)(msmsms)(ii)(bbbuuu)(bb)msa" TYPE "a" VF "a" VGPU "m@aq)",
                       &g->address.domain, &g->address.bus, &g->address.device, &g->address.function,
                       &g->vendor_id, &g->device_id, &g->subsystem_vendor_id, &g->subsystem_device_id,
                       &g->vendor, &g->model, &g->driver, &g->numa_node, &g->iommu_group, &has_sriov,
-                      &has_mdev, &g->total_vfs, &g->num_vfs, &framework, &stalled, &settled, &g->error,
-                      &types, &vfs, &vgpus, &available);
+                      &has_mdev, &autoprobe, &g->total_vfs, &g->num_vfs, &framework, &stalled, &settled,
+                      &g->error, &types, &vfs, &vgpus, &available);
         g->has_sriov = has_sriov;
         g->has_mdev = has_mdev;
+        g->autoprobe = autoprobe;
         g->stalled = stalled;
         g->settled = settled;
         if (framework >= _CARVED_FRAMEWORK_MAX)

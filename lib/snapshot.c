@@ -4,6 +4,7 @@
 
 #include "cleanup.h"
 #include "framework-mdev.h"
+#include "framework-passthrough.h"
 #include "framework-vendor-vfio.h"
 #include "look.h"
 #include "sysfs.h"
@@ -24,6 +25,8 @@ static void read_vf_framework(CarvedLook *look, int dir_fd, GPtrArray *names, Ca
         } else {
                 vf->framework = look->vendor->bare_sriov;
                 vf->settled = vf->framework == CARVED_FRAMEWORK_VF_PASSTHROUGH;
+                if (vf->settled)
+                        carved_passthrough_read(dir_fd, vf);
         }
 }
 
@@ -190,6 +193,17 @@ static void add_vf_type(CarvedLook *look) {
         type->known = CARVED_TYPE_MAX_INSTANCES;
 }
 
+/* Only where we would change it. */
+static bool read_autoprobe(CarvedLook *look, int fd) {
+        GError *error = NULL;
+        int64_t value = 1;
+
+        if (look->gpu->has_sriov && look->vendor->bare_sriov == CARVED_FRAMEWORK_VF_PASSTHROUGH)
+                carved_sysfs_read_number(fd, NULL, CARVED_ATTR_SRIOV_AUTOPROBE, 0, 1, &value, &error);
+        carved_look_note(&look->gpu->error, error);
+        return value != 0;
+}
+
 static void read_gpu(CarvedLook *look, int fd, GPtrArray *names) {
         CarvedGpu *gpu = look->gpu;
         bool there = false;
@@ -198,6 +212,7 @@ static void read_gpu(CarvedLook *look, int fd, GPtrArray *names) {
         look->vendor = carved_vendor_find(gpu->vendor_id);
         gpu->total_vfs = read_count(look, fd, CARVED_ATTR_SRIOV_TOTALVFS, &there);
         gpu->has_sriov = there && gpu->total_vfs > 0;
+        gpu->autoprobe = read_autoprobe(look, fd);
 
         if (has_name(names, CARVED_MDEV_TYPES)) {
                 gpu->has_mdev = true;

@@ -6,9 +6,10 @@
 /* One GPU's subtree, read into values. Blocks as long as the kernel likes: for a worker process only. */
 
 typedef struct CarvedHost {
-        const char *sysfs;       /* "/sys" */
-        const char *vgpu_config; /* CARVED_VGPU_CONFIG_PATH */
-        uint8_t machine_id[16];  /* the name space of UUIDs where the kernel gives none */
+        const char *sysfs;        /* "/sys" */
+        const char *vgpu_config;  /* CARVED_VGPU_CONFIG_PATH */
+        const char *sriov_manage; /* the program that switches NVIDIA's VFs */
+        uint8_t machine_id[16];   /* the name space of UUIDs where the kernel gives none */
 } CarvedHost;
 
 /* One attribute that can't be read is the error of the object that it belongs to; NULL and an error only when

@@ -21,6 +21,10 @@ static const char *const attribute_names[_CARVED_ATTR_MAX] = {
         [CARVED_ATTR_NUMA_NODE] = "numa_node",
         [CARVED_ATTR_SRIOV_TOTALVFS] = "sriov_totalvfs",
         [CARVED_ATTR_SRIOV_NUMVFS] = "sriov_numvfs",
+        [CARVED_ATTR_SRIOV_AUTOPROBE] = "sriov_drivers_autoprobe",
+        [CARVED_ATTR_MODALIAS] = "modalias",
+        [CARVED_ATTR_DRIVER_OVERRIDE] = "driver_override",
+        [CARVED_ATTR_DEV] = "dev",
         [CARVED_ATTR_SRIOV_OFFSET] = "sriov_offset",
         [CARVED_ATTR_SRIOV_STRIDE] = "sriov_stride",
         [CARVED_ATTR_NAME] = "name",
@@ -162,6 +166,22 @@ bool carved_sysfs_read_number(int dir_fd, const char *below, CarvedAttribute att
 
 bool carved_sysfs_is_absent(const GError *error) {
         return g_error_matches(error, CARVED_ERROR, CARVED_ERROR_ABSENT);
+}
+
+int carved_sysfs_write(int dir_fd, const char *path, const char *value) {
+        _cleanup_close_ int fd = -1;
+        size_t len = strlen(value);
+        ssize_t n;
+
+        g_assert(dir_fd >= 0 && path[0] != '/');
+        fd = openat(dir_fd, path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+        if (fd < 0)
+                return -errno;
+
+        n = write(fd, value, len);
+        if (n < 0)
+                return -errno;
+        return (size_t) n == len ? 0 : -EIO;
 }
 
 static char *read_link(int dir_fd, const char *path) {

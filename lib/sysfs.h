@@ -7,8 +7,9 @@
 
 #include <glib.h>
 
-/* Reading sysfs, relative to a directory fd. Only what is listed here can be read at all: some attributes act
- * when they are read (AMD's reset_gpu resets the card), so no name ever comes from a directory listing. */
+/* Reading and writing sysfs, relative to a directory fd. Only what is listed here can be read at all: some
+ * attributes act when they are read (AMD's reset_gpu resets the card), so no name ever comes from a directory
+ * listing. */
 
 typedef enum CarvedAttribute {
         /* any PCI function */
@@ -20,8 +21,13 @@ typedef enum CarvedAttribute {
         CARVED_ATTR_NUMA_NODE,
         CARVED_ATTR_SRIOV_TOTALVFS,
         CARVED_ATTR_SRIOV_NUMVFS, /* waits for whoever holds the device lock: a worker's, never the loop's */
+        CARVED_ATTR_SRIOV_AUTOPROBE,
         CARVED_ATTR_SRIOV_OFFSET,
         CARVED_ATTR_SRIOV_STRIDE,
+        CARVED_ATTR_MODALIAS,
+        CARVED_ATTR_DRIVER_OVERRIDE,
+        /* a character device */
+        CARVED_ATTR_DEV,
         /* an mdev type */
         CARVED_ATTR_NAME,
         CARVED_ATTR_DESCRIPTION,
@@ -62,6 +68,10 @@ bool carved_sysfs_read_number(int dir_fd, const char *below, CarvedAttribute att
 
 /* Did reading fail because there is nothing to read? */
 bool carved_sysfs_is_absent(const GError *error);
+
+/* One write(2) of @value into the file @path below @dir_fd: each call runs the attribute's store() once. 0 or
+ * -errno; whether it could not be opened or was refused makes no difference to the caller. */
+int carved_sysfs_write(int dir_fd, const char *path, const char *value);
 
 /* The last component of where a link points; NULL where there is no such link. */
 char *carved_sysfs_read_link(int dir_fd, const char *below, CarvedLink link);

@@ -10,5 +10,7 @@ const CarvedVendor carved_vendor_nvidia = {
         .type_prefix = "nvidia-",
         /* mdev or vendor VFIO is up to how the driver was built, and shows on the VFs only. */
         .bare_sriov = CARVED_FRAMEWORK_UNKNOWN,
+        /* The driver has no sriov_configure: sriov_numvfs is ENOENT by design. */
+        .has_sriov_manage = true,
         .has_vgpu_config = true,
 };

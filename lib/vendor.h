@@ -10,6 +10,7 @@ typedef struct CarvedVendor {
         const char *type_prefix; /* mdev types under another prefix are half-made; NULL: the driver's name and
                                     a dash */
         CarvedFramework bare_sriov; /* what an SR-IOV card, or its VF, is while nothing more shows */
+        bool has_sriov_manage;      /* VFs come by the vendor's program, all or none; else by sriov_numvfs */
         bool has_vgpu_config;       /* facts of types in vgpuConfig.xml */
 } CarvedVendor;
 

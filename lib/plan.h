@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "intent.h"
+#include "model.h"
+#include "step.h"
+
+/* From what is asked for and what is there to the steps that lead from one to the other, or a refusal. Pure.
+ */
+
+typedef enum CarvedOrderKind {
+        CARVED_ORDER_ENABLE_VFS,
+        CARVED_ORDER_DISABLE_VFS,
+        CARVED_ORDER_CREATE_VGPU,
+        CARVED_ORDER_DESTROY_VGPUS,
+        CARVED_ORDER_SET_PARAMS,
+        _CARVED_ORDER_KIND_MAX
+} CarvedOrderKind;
+
+/* What somebody asks for. */
+typedef struct CarvedOrder {
+        CarvedOrderKind kind;
+        CarvedPciAddress gpu; /* all but destroy */
+        int32_t vf_index;     /* create: on this VF; -1: on the GPU, or on any VF of it */
+        GStrv uuids;          /* create, set params: one; destroy: those */
+        bool uuid_given;      /* create: by the caller, so that asking again is safe */
+        char *type, *params;
+        GStrv labels;
+        uint32_t count;     /* enable: how many; 0: all */
+        bool destroy_vgpus; /* disable: ours go too */
+} CarvedOrder;
+
+const char *carved_order_kind_to_string(CarvedOrderKind kind);
+void carved_order_free(CarvedOrder *order);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(CarvedOrder, carved_order_free)
+
+/* The same text for the same order: who asks twice means it once. */
+char *carved_order_key(const CarvedOrder *order);
+
+typedef struct CarvedPlan {
+        GPtrArray *steps; /* CarvedStep */
+        GArray *gpus;     /* CarvedPciAddress, whose queues it needs; by address, each once */
+        GPtrArray *adds;  /* CarvedWanted: ours, once all is done; on gpus[0] */
+        GStrv removes;    /* UUIDs: no longer ours then */
+} CarvedPlan;
+
+/* NULL and an error: refused, nothing to be done. A plan without steps: it is so already. */
+CarvedPlan *carved_plan_make(const CarvedModel *model, const CarvedOrder *order, GError **error);
+void carved_plan_free(CarvedPlan *plan);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(CarvedPlan, carved_plan_free)
+
+/* Step by step, in words. */
+GStrv carved_plan_describe(const CarvedPlan *plan);
+bool carved_plan_equal(const CarvedPlan *a, const CarvedPlan *b);
+
+/* Has @step come true by what @gpu, a fresh look, shows? */
+bool carved_step_is_done(const CarvedStep *step, const CarvedGpu *gpu);
