@@ -8,7 +8,9 @@
 
 #include <systemd/sd-daemon.h>
 
+#include "auth.h"
 #include "bus.h"
+#include "jobs.h"
 #include "log.h"
 #include "log-control.h"
 #include "manager-bus.h"
@@ -60,6 +62,36 @@ static int enumerate(sd_bus *bus, const char *prefix, void *userdata, char ***re
         return 0;
 }
 
+static int find_job(sd_bus *bus, const char *path, const char *interface, void *userdata, void **ret_found,
+                    sd_bus_error *error) {
+        Bus *b = userdata;
+        char again[JOB_PATH_MAX];
+        Job *job;
+
+        if (!g_str_has_prefix(path, CARVED_BUS_JOBS "/"))
+                return 0;
+
+        /* Only the spelling that we write ourselves. */
+        job = jobs_find(b->manager->jobs, g_ascii_strtoull(path + strlen(CARVED_BUS_JOBS "/"), NULL, 10));
+        if (!job || strcmp(job_path(job, again), path) != 0)
+                return 0;
+
+        *ret_found = job;
+        return 1;
+}
+
+static int enumerate_jobs(sd_bus *bus, const char *prefix, void *userdata, char ***ret_nodes,
+                          sd_bus_error *error) {
+        Bus *b = userdata;
+        unsigned n = jobs_n(b->manager->jobs);
+        char **nodes = g_new0(char *, n + 1), path[JOB_PATH_MAX];
+
+        for (unsigned i = 0; i < n; i++)
+                nodes[i] = strdup(job_path(jobs_nth(b->manager->jobs, i), path));
+        *ret_nodes = nodes;
+        return 0;
+}
+
 static int publish(Bus *b) {
         int r;
 
@@ -83,7 +115,14 @@ static int publish(Bus *b) {
                 if (r < 0)
                         return r;
         }
-        return sd_bus_add_node_enumerator(b->bus, NULL, CARVED_BUS_GPUS, enumerate, b);
+        r = sd_bus_add_node_enumerator(b->bus, NULL, CARVED_BUS_GPUS, enumerate, b);
+        if (r < 0)
+                return r;
+        r = sd_bus_add_fallback_vtable(b->bus, NULL, CARVED_BUS_JOBS, JOB_INTERFACE, job_vtable, find_job, b);
+        if (r < 0)
+                return r;
+
+        return sd_bus_add_node_enumerator(b->bus, NULL, CARVED_BUS_JOBS, enumerate_jobs, b);
 }
 
 /* ---- what is said ---- */
@@ -140,6 +179,10 @@ static void emit_one(Bus *b, const CarvedChange *change) {
         }
         if (change->fields)
                 emit_changed(b, path, change);
+}
+
+sd_bus *bus_get(Bus *b) {
+        return b && b->owned ? b->bus : NULL;
 }
 
 void bus_emit(Bus *b, GArray *changes) {
@@ -214,6 +257,7 @@ void bus_own_name(Bus *b) {
 
 static void disconnect(Bus *b) {
         b->owned = false;
+        auth_reset(b->manager->auth);
         sd_bus_close(b->bus);
         b->bus = sd_bus_unref(b->bus);
 }

@@ -11,6 +11,9 @@ Bus *bus_free(Bus *bus); /* says what is left to say, and hangs up */
 /* There is enough to show: be org.carved1. Again does nothing. */
 void bus_own_name(Bus *bus);
 
+/* The connection, while there is somebody to speak to; else NULL. */
+sd_bus *bus_get(Bus *bus);
+
 /* Says what became different, in the order given. @changes is an array of CarvedChange. */
 void bus_emit(Bus *bus, GArray *changes);
 

@@ -12,6 +12,8 @@
 typedef enum FrameKind {
         FRAME_SCAN = 1, /* daemon: which GPUs are there? */
         FRAME_SNAPSHOT, /* daemon: how is this one? */
+        FRAME_STEP,     /* daemon: do this to it */
+        FRAME_USERS,    /* daemon: who has these VFIO groups open? */
         FRAME_RESULT,   /* worker: the answer */
         FRAME_ERROR,    /* worker: a sentence why there is none */
         FRAME_HELD,     /* worker: somebody else has the GPU's lock; the answer comes when he lets go */

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 
 #include "bus-error.h"
-#include "object.h"
-#include "options.h"
+#include "order.h"
 #include "reader.h"
 
-/* Until there is a store, nothing is stored: no intent, no labels, no other card than the one that is seen.
- */
+/* Until there is a store, nothing is stored: no intent, no other card than the one that is seen. */
 GETTER(get_nothing, "s", "")
-GETTER(get_no_labels, "a{ss}", 0)
 GETTER(get_unmanaged, "s", "unmanaged")
 
 GETTER(get_identity, "s", t->gpu->identity)
@@ -38,6 +35,11 @@ static int get_reasons(sd_bus *bus, const char *path, const char *interface, con
         const Target *t = userdata;
 
         return object_append_reason(reply, &t->gpu->reason);
+}
+
+static int get_labels(sd_bus *bus, const char *path, const char *interface, const char *property,
+                      sd_bus_message *reply, void *userdata, sd_bus_error *error) {
+        return object_append_labels(reply, ((const Target *) userdata)->gpu->labels);
 }
 
 static int append_text(sd_bus_message *reply, const char *key, const char *value) {
@@ -121,6 +123,22 @@ static int method_refresh(sd_bus_message *message, void *userdata, sd_bus_error 
         return reader_refresh(manager_find_reader(t->manager, &t->gpu->address), message, error);
 }
 
+static int method_set_labels(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        g_auto(GStrv) labels = NULL;
+        Target *t = userdata;
+        int r;
+
+        r = options_read_labels(message, &labels, error);
+        if (r >= 0)
+                r = options_read_none(message, error);
+        if (r < 0)
+                return r;
+        if (!order_authorise(t->manager, message, error, &r))
+                return r;
+
+        return object_set_labels(t->manager, &t->gpu->address, "", labels, message);
+}
+
 static const sd_bus_vtable vtable[] = {
         SD_BUS_VTABLE_START(0),
         SD_BUS_PROPERTY("Address", "s", get_address, 0, SD_BUS_VTABLE_PROPERTY_CONST),
@@ -142,9 +160,11 @@ static const sd_bus_vtable vtable[] = {
         SD_BUS_PROPERTY("Reasons", "a(ss)", get_reasons, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("SyncState", "s", get_unmanaged, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("LastError", "s", get_last_error, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
-        SD_BUS_PROPERTY("Labels", "a{ss}", get_no_labels, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+        SD_BUS_PROPERTY("Labels", "a{ss}", get_labels, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("Types", "a{sa{sv}}", get_types, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("Available", "a{su}", get_available, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+        SD_BUS_METHOD_WITH_ARGS("SetLabels", SD_BUS_ARGS("a{ss}", labels, "a{sv}", options), SD_BUS_NO_RESULT,
+                                method_set_labels, SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_METHOD_WITH_ARGS("Refresh", SD_BUS_ARGS("a{sv}", options), SD_BUS_NO_RESULT, method_refresh,
                                 SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_VTABLE_END
@@ -157,6 +177,7 @@ static const ObjectProperty properties[] = {
         { CARVED_FIELD_FRAMEWORK, "Framework" },
         { CARVED_FIELD_STATE, "State" },
         { CARVED_FIELD_REASONS, "Reasons" },
+        { CARVED_FIELD_LABELS, "Labels" },
         { CARVED_FIELD_ERROR, "LastError" },
         { CARVED_FIELD_TYPES, "Types" },
         { CARVED_FIELD_AVAILABLE, "Available" },

@@ -4,7 +4,7 @@
 
 #include "bus-error.h"
 #include "manager-bus.h"
-#include "object.h"
+#include "order.h"
 #include "reason.h"
 
 static int get_version(sd_bus *bus, const char *path, const char *interface, const char *property,
@@ -171,6 +171,48 @@ static int method_get_inventory(sd_bus_message *message, void *userdata, sd_bus_
         return sd_bus_send(NULL, reply, NULL);
 }
 
+/* Each once, in one spelling. */
+static int read_uuids(sd_bus_message *message, GStrv *ret, sd_bus_error *error) {
+        g_autoptr(GStrvBuilder) builder = g_strv_builder_new();
+        g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        g_auto(GStrv) given = NULL;
+        int r;
+
+        r = sd_bus_message_read_strv(message, &given);
+        if (r < 0)
+                return r;
+        if (!given || !*given)
+                return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS, "No vGPU is named");
+
+        for (char **uuid = given; *uuid; uuid++) {
+                char *lower = g_ascii_strdown(*uuid, -1);
+
+                if (!carved_uuid_is_valid(lower)) {
+                        g_free(lower);
+                        return bus_error_no_uuid(error, *uuid);
+                }
+                if (g_hash_table_add(seen, lower))
+                        g_strv_builder_add(builder, lower);
+        }
+        *ret = g_strv_builder_end(builder);
+        return 0;
+}
+
+static int method_destroy_vgpus(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        g_autoptr(CarvedOrder) order = order_new(CARVED_ORDER_DESTROY_VGPUS, NULL);
+        JobCall call = { 0 };
+        const Option options[] = { ORDER_OPTIONS(&call), { NULL } };
+        int r;
+
+        r = read_uuids(message, &order->uuids, error);
+        if (r >= 0)
+                r = options_read(message, options, error);
+        if (r < 0)
+                return r;
+
+        return order_place(userdata, g_steal_pointer(&order), &call, message, error);
+}
+
 const sd_bus_vtable manager_vtable[] = {
         SD_BUS_VTABLE_START(0),
         SD_BUS_PROPERTY("Version", "s", get_version, 0, SD_BUS_VTABLE_PROPERTY_CONST),
@@ -183,5 +225,10 @@ const sd_bus_vtable manager_vtable[] = {
                                 SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_METHOD_WITH_ARGS("GetInventory", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", rows),
                                 method_get_inventory, SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD_WITH_ARGS("DestroyVgpus", SD_BUS_ARGS("as", uuids, "a{sv}", options),
+                                SD_BUS_RESULT("o", job), method_destroy_vgpus, SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_SIGNAL_WITH_ARGS(
+                "JobFinished",
+                SD_BUS_ARGS("t", id, "o", job, "s", result, "s", error_name, "s", error_message), 0),
         SD_BUS_VTABLE_END
 };

@@ -9,15 +9,21 @@
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-id128.h>
 
+#include "auth.h"
 #include "bus.h"
 #include "discovery.h"
+#include "jobs.h"
 #include "manager.h"
 #include "reader.h"
+#include "usage.h"
 #include "vgpu-config.h"
 
 /* Who asks before the first look is over shall see all there is; but one slow card must not keep the name
  * from the rest. */
 #define START_USEC G_USEC_PER_SEC
+
+/* What is in the kernel can't be hurried: systemd would kill us in the end. */
+#define STOP_USEC (10 * G_USEC_PER_SEC)
 
 static const char *const state_names[_MANAGER_STATE_MAX] = {
         [MANAGER_STARTING] = "starting",
@@ -61,6 +67,11 @@ int manager_new(sd_event *event, Log *log, Manager **ret) {
         m->log = log;
         m->host.sysfs = "/sys";
         m->host.vgpu_config = CARVED_VGPU_CONFIG_PATH;
+        config_load(&m->config, CONFIG_PATH);
+        m->host.sriov_manage = m->config.sriov_manage;
+        m->auth = auth_new();
+        m->jobs = jobs_new(m);
+        m->usage = usage_new(m);
         m->model = carved_model_new();
         m->readers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, free_reader);
         m->runtime_directory = g_strdup(directory && *directory ? directory : "/run/carved");
@@ -95,9 +106,14 @@ Manager *manager_free(Manager *m) {
                 return NULL;
 
         sd_event_source_disable_unref(m->start_timer);
+        sd_event_source_disable_unref(m->stop_timer);
         discovery_free(m->discovery);
+        jobs_free(m->jobs); /* those who wait for them are told while there is a bus */
+        usage_free(m->usage);
         g_hash_table_unref(m->readers);
         bus_free(m->bus);
+        auth_free(m->auth);
+        config_clear(&m->config);
         carved_model_free(m->model);
         sd_event_unref(m->event);
         g_free(m->runtime_directory);
@@ -144,9 +160,12 @@ static void set_state(Manager *m, ManagerState state) {
 }
 
 void manager_apply(Manager *m, CarvedUpdate *update) {
+        CarvedUpdateKind kind = update->kind;
         g_autoptr(GArray) changes = carved_model_apply(m->model, update);
 
         bus_emit(m->bus, changes);
+        if (kind != CARVED_UPDATE_BUSY && kind != CARVED_UPDATE_USERS)
+                usage_follow(m->usage, &update->address);
         if (m->state == MANAGER_RUNNING)
                 tell_status(m);
 }
@@ -168,17 +187,29 @@ void manager_check_started(Manager *m) {
         bus_own_name(m->bus);
 }
 
-void manager_stop(Manager *m) {
+static int on_stop_timer(sd_event_source *s, uint64_t usec, void *userdata) {
+        g_warning("Work is under way that does not end; leaving it");
+        sd_event_exit(sd_event_source_get_event(s), EXIT_SUCCESS);
+        return 0;
+}
+
+static void begin_stop(Manager *m) {
         GHashTableIter iter;
         void *reader;
-
-        if (m->state == MANAGER_STOPPING)
-                return;
 
         sd_notify(/* unset_environment= */ false, "STOPPING=1");
         set_state(m, MANAGER_STOPPING);
         g_hash_table_iter_init(&iter, m->readers);
         while (g_hash_table_iter_next(&iter, NULL, &reader))
                 reader_cancel(reader);
-        sd_event_exit(m->event, EXIT_SUCCESS);
+        if (sd_event_add_time_relative(m->event, &m->stop_timer, CLOCK_MONOTONIC, STOP_USEC, 0, on_stop_timer,
+                                       m) < 0)
+                sd_event_exit(m->event, EXIT_SUCCESS);
+}
+
+void manager_stop(Manager *m) {
+        if (m->state != MANAGER_STOPPING)
+                begin_stop(m);
+        if (jobs_stop(m->jobs))
+                sd_event_exit(m->event, EXIT_SUCCESS);
 }

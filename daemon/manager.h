@@ -6,13 +6,17 @@
 #include <systemd/sd-bus.h>
 #include <systemd/sd-event.h>
 
+#include "config.h"
 #include "model.h"
 #include "snapshot.h"
 
+typedef struct Auth Auth;
 typedef struct Bus Bus;
 typedef struct Discovery Discovery;
+typedef struct Jobs Jobs;
 typedef struct Log Log;
 typedef struct Reader Reader;
+typedef struct Usage Usage;
 
 typedef enum ManagerState {
         MANAGER_STARTING,
@@ -32,9 +36,13 @@ typedef struct Manager {
         CarvedModel *model;
         GHashTable *readers; /* address as text → Reader */
         Discovery *discovery;
+        Jobs *jobs;
+        Usage *usage;
+        Auth *auth;
+        Config config;
         Bus *bus;
         char *status; /* as last told to systemd */
-        sd_event_source *start_timer;
+        sd_event_source *start_timer, *stop_timer;
 } Manager;
 
 const char *manager_state_to_string(ManagerState state);
@@ -50,6 +58,7 @@ void manager_apply(Manager *m, CarvedUpdate *update);
 /* A reader or the scan has had its first answer: perhaps the last one that the start waits for. */
 void manager_check_started(Manager *m);
 
+/* Ends when the work under way has, or has been undone; but not later than in ten seconds. */
 void manager_stop(Manager *m);
 
 Reader *manager_find_reader(Manager *m, const CarvedPciAddress *address);

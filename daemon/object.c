@@ -180,3 +180,21 @@ int object_append_reason(sd_bus_message *reply, const CarvedReason *reason) {
 
         return sd_bus_message_append(reply, "a(ss)", 1, reason->code, reason->text);
 }
+
+int object_append_labels(sd_bus_message *reply, GStrv labels) {
+        int r;
+
+        r = sd_bus_message_open_container(reply, 'a', "{ss}");
+        for (char **pair = labels; r >= 0 && pair && pair[0]; pair += 2)
+                r = sd_bus_message_append(reply, "{ss}", pair[0], pair[1]);
+        return r < 0 ? r : sd_bus_message_close_container(reply);
+}
+
+int object_set_labels(Manager *m, const CarvedPciAddress *gpu, const char *uuid, GStrv labels,
+                      sd_bus_message *message) {
+        CarvedIntentChange change = { .label = uuid, .labels = labels };
+        CarvedUpdate update = { .kind = CARVED_UPDATE_INTENT, .address = *gpu, .intent = &change };
+
+        manager_apply(m, &update);
+        return sd_bus_reply_method_return(message, NULL);
+}

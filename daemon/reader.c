@@ -33,7 +33,14 @@ struct Reader {
         uint64_t refreshed; /* when a client last made us look */
         GPtrArray *waiters; /* sd_bus_message: served by the next look to begin */
         GPtrArray *served;  /* sd_bus_message: by the one that runs */
+        GQueue guests;      /* Seat */
+        bool hosting;       /* the first of them has started */
 };
+
+typedef struct Seat {
+        const ReaderGuest *guest;
+        void *userdata;
+} Seat;
 
 static void free_message(void *p) {
         sd_bus_message_unref(p);
@@ -61,6 +68,7 @@ Reader *reader_new(Manager *m, const CarvedFound *found) {
         reader->burst = burst_new(m->event, on_burst, reader);
         reader->waiters = g_ptr_array_new_with_free_func(free_message);
         reader->served = g_ptr_array_new_with_free_func(free_message);
+        g_queue_init(&reader->guests);
         return reader;
 }
 
@@ -68,6 +76,11 @@ Reader *reader_free(Reader *reader) {
         if (!reader)
                 return NULL;
 
+        while (!g_queue_is_empty(&reader->guests)) {
+                g_autofree Seat *seat = g_queue_pop_tail(&reader->guests);
+
+                seat->guest->gone(reader, seat->userdata);
+        }
         reader_cancel(reader);
         sd_event_source_disable_unref(reader->again_source);
         worker_free(reader->worker);
@@ -169,15 +182,13 @@ static void failed(Reader *reader, const char *text) {
         discovery_poke(reader->manager->discovery);
 }
 
-static void seen(Reader *reader, GVariant *value) {
+CarvedGpu *reader_decode(Reader *reader, GVariant *value) {
         CarvedGpu *gpu = carved_snapshot_from_variant(value);
         const CarvedFound *found = &reader->found;
-        bool half_made;
 
         if (!gpu || carved_pci_address_compare(&gpu->address, &found->address) != 0) {
                 carved_gpu_free(gpu);
-                failed(reader, "The worker process answered nonsense");
-                return;
+                return NULL;
         }
 
         /* Another card has taken its place meanwhile, so the names are not its own. */
@@ -187,6 +198,18 @@ static void seen(Reader *reader, GVariant *value) {
                 gpu->vendor = g_strdup(found->vendor);
                 gpu->model = g_strdup(found->model);
         }
+        return gpu;
+}
+
+static void seen(Reader *reader, GVariant *value) {
+        CarvedGpu *gpu = reader_decode(reader, value);
+        bool half_made;
+
+        if (!gpu) {
+                failed(reader, "The worker process answered nonsense");
+                return;
+        }
+
         half_made = carved_gpu_has_half_made(gpu);
         apply(reader, CARVED_UPDATE_READ, gpu, NULL);
         reply(reader->served, NULL);
@@ -196,7 +219,7 @@ static void seen(Reader *reader, GVariant *value) {
                 reader->repeats = 0;
 }
 
-static void stalled(Reader *reader) {
+void reader_show_stalled(Reader *reader) {
         char address[CARVED_PCI_ADDRESS_MAX];
 
         g_message("%s does not answer; waiting", carved_pci_address_format(&reader->found.address, address));
@@ -205,8 +228,25 @@ static void stalled(Reader *reader) {
         reply_failure(reader->waiters, CARVED_ERROR_STALLED, "The GPU does not answer");
 }
 
+static void start_next(Reader *reader) {
+        Seat *seat = g_queue_peek_head(&reader->guests);
+
+        if (!seat || reader->hosting || worker_is_busy(reader->worker))
+                return;
+
+        reader->hosting = true;
+        seat->guest->start(reader, seat->userdata);
+}
+
 static void on_worker(Worker *worker, WorkerEvent event, GVariant *value, const char *text, void *userdata) {
         Reader *reader = userdata;
+
+        if (reader->hosting) {
+                Seat *seat = g_queue_peek_head(&reader->guests);
+
+                seat->guest->answer(reader, event, value, text, seat->userdata);
+                return;
+        }
 
         switch (event) {
         case WORKER_DONE:
@@ -218,10 +258,13 @@ static void on_worker(Worker *worker, WorkerEvent event, GVariant *value, const 
                 break;
         case WORKER_HELD:
         case WORKER_LATE:
-                stalled(reader);
+                reader_show_stalled(reader);
                 return;
         }
 
+        start_next(reader);
+        if (reader->hosting)
+                return;
         if (reader->again || reader->waiters->len > 0) {
                 reader->again = false;
                 burst_poke(reader->burst);
@@ -233,21 +276,76 @@ void reader_poke(Reader *reader) {
         burst_poke(reader->burst);
 }
 
-void reader_look(Reader *reader) {
+void reader_enter(Reader *reader, const ReaderGuest *guest, void *userdata) {
+        Seat *seat = g_new(Seat, 1);
+
+        *seat = (Seat){ guest, userdata };
+        g_queue_push_tail(&reader->guests, seat);
+        start_next(reader);
+}
+
+static int compare_seat(const void *a, const void *userdata) {
+        return ((const Seat *) a)->userdata != userdata;
+}
+
+void reader_leave(Reader *reader, void *userdata) {
+        GList *link = g_queue_find_custom(&reader->guests, userdata, compare_seat);
+
+        if (!link)
+                return;
+
+        if (link == reader->guests.head)
+                reader->hosting = false;
+        g_free(link->data);
+        g_queue_delete_link(&reader->guests, link);
+        start_next(reader);
+        if (!reader->hosting && (reader->again || reader->waiters->len > 0)) {
+                reader->again = false;
+                burst_poke(reader->burst);
+        }
+}
+
+bool reader_has_guests(const Reader *reader) {
+        return reader->guests.length > 0;
+}
+
+int reader_ask(Reader *reader, FrameKind kind, GVariant *request, uint64_t deadline_usec) {
+        return worker_submit(reader->worker, kind, request, deadline_usec);
+}
+
+/* What was asked for until now is seen by this look. */
+int reader_ask_look(Reader *reader) {
         const CarvedPciAddress *a = &reader->found.address;
+
+        reader->again = false;
+        if (reader->waiters->len > 0)
+                reader->refreshed = (uint64_t) g_get_monotonic_time();
+        while (reader->waiters->len > 0)
+                g_ptr_array_add(reader->served, g_ptr_array_steal_index(reader->waiters, 0));
+        return worker_submit(reader->worker, FRAME_SNAPSHOT,
+                             g_variant_new("(uyyy)", a->domain, a->bus, a->device, a->function), LOOK_USEC);
+}
+
+void reader_served(Reader *reader) {
+        reply(reader->served, NULL);
+}
+
+void reader_look(Reader *reader) {
         int r;
 
+        if (reader->hosting) {
+                Seat *seat = g_queue_peek_head(&reader->guests);
+
+                reader->again = true;
+                seat->guest->poked(reader, seat->userdata);
+                return;
+        }
         if (worker_is_busy(reader->worker)) {
                 reader->again = true;
                 return;
         }
 
-        if (reader->waiters->len > 0)
-                reader->refreshed = (uint64_t) g_get_monotonic_time();
-        while (reader->waiters->len > 0)
-                g_ptr_array_add(reader->served, g_ptr_array_steal_index(reader->waiters, 0));
-        r = worker_submit(reader->worker, FRAME_SNAPSHOT,
-                          g_variant_new("(uyyy)", a->domain, a->bus, a->device, a->function), LOOK_USEC);
+        r = reader_ask_look(reader);
         if (r < 0) {
                 g_autofree char *text =
                         g_strdup_printf("No worker process could be started: %s", g_strerror(-r));
@@ -267,7 +365,7 @@ int reader_refresh(Reader *reader, sd_bus_message *message, sd_bus_error *error)
                                      "Too many callers wait for this GPU already");
 
         g_ptr_array_add(reader->waiters, sd_bus_message_ref(message));
-        if (worker_is_busy(reader->worker))
+        if (worker_is_busy(reader->worker) || reader->hosting)
                 return 1; /* the look that runs began before the call: another follows it */
 
         if (now < reader->refreshed + REFRESH_USEC)

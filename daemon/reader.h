@@ -3,6 +3,7 @@
 
 #include "manager.h"
 #include "udev.h"
+#include "worker.h"
 
 /* Who looks at one GPU: when something happened to it, when somebody asks, through its worker. */
 
@@ -19,6 +20,31 @@ void reader_look(Reader *reader);
 
 /* Look for a client, at most once a second; the reply goes out when the model has what was seen. */
 int reader_refresh(Reader *reader, sd_bus_message *message, sd_bus_error *error);
+
+/* Whoever does more than look: from start() on the worker is his alone, until he leaves. In order of arrival.
+ */
+typedef struct ReaderGuest {
+        void (*start)(Reader *reader, void *userdata);
+        void (*answer)(Reader *reader, WorkerEvent event, GVariant *value, const char *text, void *userdata);
+        void (*poked)(Reader *reader, void *userdata); /* an event says that the GPU may have changed */
+        void (*gone)(Reader *reader, void *userdata);  /* the GPU is; the reader will be, after this */
+} ReaderGuest;
+
+void reader_enter(Reader *reader, const ReaderGuest *guest, void *userdata);
+void reader_leave(Reader *reader, void *userdata);
+bool reader_has_guests(const Reader *reader);
+
+/* For the guest who has started: 0 or -errno, then answer(). */
+int reader_ask(Reader *reader, FrameKind kind, GVariant *request, uint64_t deadline_usec);
+/* Also serves those who wait for a look: reader_served() tells them. */
+int reader_ask_look(Reader *reader);
+void reader_served(Reader *reader);
+
+/* What a look saw, with the names that the card has; NULL: it is nonsense. */
+CarvedGpu *reader_decode(Reader *reader, GVariant *value);
+
+/* Shows that the GPU does not answer. */
+void reader_show_stalled(Reader *reader);
 
 /* Those who wait are told that nothing comes any more. */
 void reader_cancel(Reader *reader);

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "object.h"
+#include "bus-error.h"
+#include "libvirt-xml.h"
+#include "order.h"
+#include "policy.h"
+#include "usage.h"
 
-/* Until carved makes any itself, each vGPU is somebody else's: there, not kept by us, and leased to nobody.
- */
+/* Until there is a store, each vGPU is there, kept by nobody, and leased to nobody. */
 GETTER(get_active, "s", "active")
-GETTER(get_foreign, "s", "foreign")
+GETTER(get_origin, "s", t->vgpu->ours ? "carved" : "foreign")
+GETTER(get_in_use, "b", t->vgpu->in_use)
 GETTER(get_false, "b", false)
 GETTER(get_nothing, "s", "")
 GETTER(get_never, "t", UINT64_C(0))
-GETTER(get_no_labels, "a{ss}", 0)
 
 GETTER(get_uuid, "s", t->vgpu->uuid)
 GETTER(get_vf_index, "i", t->vgpu->vf_index)
@@ -97,6 +100,124 @@ static int get_libvirt_name(sd_bus *bus, const char *path, const char *interface
         return sd_bus_message_append(reply, "s", g_strdelimit(name, ":.-", '_'));
 }
 
+static int get_labels(sd_bus *bus, const char *path, const char *interface, const char *property,
+                      sd_bus_message *reply, void *userdata, sd_bus_error *error) {
+        return object_append_labels(reply, ((const Target *) userdata)->vgpu->labels);
+}
+
+static CarvedOrder *order_for(const Target *t, CarvedOrderKind kind) {
+        CarvedOrder *order = order_new(kind, &t->gpu->address);
+
+        order->uuids = g_new0(char *, 2);
+        order->uuids[0] = g_strdup(t->vgpu->uuid);
+        return order;
+}
+
+static int method_destroy(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        Target *t = userdata;
+        JobCall call = { 0 };
+        const Option options[] = { ORDER_OPTIONS(&call), { NULL } };
+        int r;
+
+        r = options_read(message, options, error);
+        if (r < 0)
+                return r;
+
+        return order_place(t->manager, order_for(t, CARVED_ORDER_DESTROY_VGPUS), &call, message, error);
+}
+
+static int method_set_params(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        g_autoptr(CarvedOrder) order = NULL;
+        Target *t = userdata;
+        JobCall call = { 0 };
+        const Option options[] = { ORDER_OPTIONS(&call), { NULL } };
+        const char *params;
+        int r;
+
+        r = sd_bus_message_read(message, "s", &params);
+        if (r >= 0)
+                r = options_read(message, options, error);
+        if (r < 0)
+                return r;
+
+        order = order_for(t, CARVED_ORDER_SET_PARAMS);
+        order->params = g_strdup(params);
+        return order_place(t->manager, g_steal_pointer(&order), &call, message, error);
+}
+
+static int method_set_labels(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        g_auto(GStrv) labels = NULL;
+        g_autoptr(GError) e = NULL;
+        Target *t = userdata;
+        int r;
+
+        r = options_read_labels(message, &labels, error);
+        if (r >= 0)
+                r = options_read_none(message, error);
+        if (r < 0)
+                return r;
+        if (!order_authorise(t->manager, message, error, &r))
+                return r;
+        if (!carved_policy_is_ours(t->vgpu, &e))
+                return bus_error_from_gerror(error, e);
+
+        return object_set_labels(t->manager, &t->gpu->address, t->vgpu->uuid, labels, message);
+}
+
+/* Until there is a store, none is kept, and none can be. */
+static int method_set_persistent(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        Target *t = userdata;
+        g_autoptr(GError) e = NULL;
+        int r, persistent;
+
+        r = sd_bus_message_read(message, "b", &persistent);
+        if (r >= 0)
+                r = options_read_none(message, error);
+        if (r < 0)
+                return r;
+        if (!order_authorise(t->manager, message, error, &r))
+                return r;
+        if (!carved_policy_is_ours(t->vgpu, &e))
+                return bus_error_from_gerror(error, e);
+        if (persistent)
+                return bus_error_set(error, CARVED_ERROR_NOT_SUPPORTED,
+                                     "carved keeps nothing over a reboot yet");
+
+        return sd_bus_reply_method_return(message, NULL);
+}
+
+static int method_get_users(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        Target *t = userdata;
+        int r;
+
+        r = options_read_none(message, error);
+        if (r < 0)
+                return r;
+
+        return usage_ask(t->manager->usage, t->vgpu, message, error);
+}
+
+static int method_get_libvirt_xml(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        bool display = false, ramfb = false;
+        const Option options[] = { { "display", OPTION_BOOL, &display },
+                                   { "ramfb", OPTION_BOOL, &ramfb },
+                                   { NULL } };
+        g_autoptr(GError) e = NULL;
+        g_autofree char *xml = NULL;
+        const Target *t = userdata;
+        int r;
+
+        r = options_read(message, options, error);
+        if (r < 0)
+                return r;
+
+        xml = carved_libvirt_xml(t->vgpu, display, ramfb, &e);
+        if (!xml)
+                return bus_error_from_gerror(error, e);
+
+        return sd_bus_reply_method_return(message, "s", xml);
+}
+
 static const sd_bus_vtable vtable[] = {
         SD_BUS_VTABLE_START(0),
         SD_BUS_PROPERTY("Uuid", "s", get_uuid, 0, SD_BUS_VTABLE_PROPERTY_CONST),
@@ -108,8 +229,9 @@ static const sd_bus_vtable vtable[] = {
         SD_BUS_PROPERTY("Resource", "s", get_resource, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("Framework", "s", get_framework, 0, SD_BUS_VTABLE_PROPERTY_CONST),
         SD_BUS_PROPERTY("State", "s", get_active, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
-        SD_BUS_PROPERTY("Origin", "s", get_foreign, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+        SD_BUS_PROPERTY("Origin", "s", get_origin, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("Persistent", "b", get_false, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+        SD_BUS_PROPERTY("InUse", "b", get_in_use, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("Owner", "s", get_nothing, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("LeaseExpires", "t", get_never, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("Address", "s", get_address, 0, SD_BUS_VTABLE_PROPERTY_CONST),
@@ -118,9 +240,21 @@ static const sd_bus_vtable vtable[] = {
         SD_BUS_PROPERTY("GpuInstance", "i", get_gpu_instance, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("PlacementId", "i", get_placement_id, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("Params", "s", get_params, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
-        SD_BUS_PROPERTY("Labels", "a{ss}", get_no_labels, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+        SD_BUS_PROPERTY("Labels", "a{ss}", get_labels, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("LibvirtName", "s", get_libvirt_name, 0, SD_BUS_VTABLE_PROPERTY_CONST),
         SD_BUS_PROPERTY("LastError", "s", get_last_error, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+        SD_BUS_METHOD_WITH_ARGS("Destroy", SD_BUS_ARGS("a{sv}", options), SD_BUS_RESULT("o", job),
+                                method_destroy, SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD_WITH_ARGS("GetUsers", SD_BUS_ARGS("a{sv}", options), SD_BUS_RESULT("a(us)", users),
+                                method_get_users, SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD_WITH_ARGS("SetParams", SD_BUS_ARGS("s", params, "a{sv}", options),
+                                SD_BUS_RESULT("o", job), method_set_params, SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD_WITH_ARGS("SetPersistent", SD_BUS_ARGS("b", persistent, "a{sv}", options),
+                                SD_BUS_NO_RESULT, method_set_persistent, SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD_WITH_ARGS("SetLabels", SD_BUS_ARGS("a{ss}", labels, "a{sv}", options), SD_BUS_NO_RESULT,
+                                method_set_labels, SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD_WITH_ARGS("GetLibvirtXml", SD_BUS_ARGS("a{sv}", options), SD_BUS_RESULT("s", xml),
+                                method_get_libvirt_xml, SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_VTABLE_END
 };
 
@@ -133,6 +267,9 @@ static const ObjectProperty properties[] = {
         { CARVED_FIELD_GPU_INSTANCE, "GpuInstance" },
         { CARVED_FIELD_PLACEMENT, "PlacementId" },
         { CARVED_FIELD_PARAMS, "Params" },
+        { CARVED_FIELD_ORIGIN, "Origin" },
+        { CARVED_FIELD_IN_USE, "InUse" },
+        { CARVED_FIELD_LABELS, "Labels" },
         { CARVED_FIELD_ERROR, "LastError" },
         { 0, NULL },
 };

@@ -9,9 +9,13 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "carve.h"
 #include "cleanup.h"
+#include "error.h"
 #include "frame.h"
+#include "gate.h"
 #include "udev.h"
+#include "users.h"
 #include "worker-process.h"
 
 /* The daemon's descriptors must not live on in a process that may never end: its place on the bus would not
@@ -43,7 +47,9 @@ static void reset_signals(void) {
 static int take_lock(const char *path, int fd, uint64_t sequence) {
         int lock, r;
 
-        lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW, 0600);
+        /* Not O_CLOEXEC: if this process dies under a program that it runs, the GPU is not free until that
+         * ends. */
+        lock = open(path, O_RDWR | O_CREAT | O_NOCTTY | O_NOFOLLOW, 0600);
         if (lock < 0)
                 return -errno;
         if (flock(lock, LOCK_EX | LOCK_NB) >= 0)
@@ -76,14 +82,62 @@ static GVariant *snapshot(const CarvedHost *host, GVariant *request, GError **er
         return gpu ? carved_snapshot_to_variant(gpu) : NULL;
 }
 
+static GVariant *carve(const CarvedHost *host, GVariant *request, GError **error) {
+        CarvedStep *step = carved_step_from_variant(request);
+        g_auto(CarvedOutcome) outcome = { 0 };
+
+        if (!step) {
+                g_set_error(error, CARVED_ERROR, CARVED_ERROR_FAILED, "The daemon asked for nonsense");
+                return NULL;
+        }
+
+        carved_carve(host, step, &outcome);
+        carved_step_free(step);
+        return carved_outcome_to_variant(&outcome);
+}
+
+/* Group numbers in, who has which open out. */
+static GVariant *users(const CarvedHost *host, GVariant *request) {
+        g_autoptr(GArray) owners = g_array_new(FALSE, FALSE, sizeof(int32_t)), list = NULL;
+        g_auto(CarvedGate) gate = { 0 };
+        GVariantBuilder builder;
+        GVariantIter iter;
+        int32_t group;
+
+        g_variant_iter_init(&iter, request);
+        while (g_variant_iter_next(&iter, "i", &group)) {
+                carved_gate_add_group(&gate, host, group);
+                while (gate.devices && owners->len < gate.devices->len)
+                        g_array_append_val(owners, group);
+        }
+
+        list = carved_users_scan(gate.devices);
+        g_variant_builder_init(&builder, G_VARIANT_TYPE("a(ius)"));
+        for (unsigned i = 0; i < list->len; i++) {
+                const CarvedUser *user = &g_array_index(list, CarvedUser, i);
+
+                g_variant_builder_add(&builder, "(ius)", g_array_index(owners, int32_t, user->device),
+                                      user->pid, user->command);
+        }
+        return g_variant_builder_end(&builder);
+}
+
+static GVariant *answer(const WorkerContext *context, const Frame *request, GError **error) {
+        switch (request->kind) {
+        case FRAME_SCAN:
+                return scan(error);
+        case FRAME_STEP:
+                return carve(context->host, request->value, error);
+        case FRAME_USERS:
+                return users(context->host, request->value);
+        default:
+                return snapshot(context->host, request->value, error);
+        }
+}
+
 static int serve(int fd, const WorkerContext *context, const Frame *request) {
         g_autoptr(GError) error = NULL;
-        GVariant *result;
-
-        if (request->kind == FRAME_SCAN)
-                result = scan(&error);
-        else
-                result = snapshot(context->host, request->value, &error);
+        GVariant *result = answer(context, request, &error);
 
         if (!result)
                 return frame_write(fd, FRAME_ERROR, request->sequence, g_variant_new_string(error->message));

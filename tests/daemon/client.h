@@ -70,6 +70,6 @@ bool property_is(Client *client, const void *expect);
 /* Runs a command line of a shell; its output. The test fails when it does. */
 char *shell(const char *format, ...) G_GNUC_PRINTF(1, 2);
 
-/* Adds the last test of every program: the daemon ends when told, and neither it nor a worker has left a word of
- * the sanitizers, or of GLib, in the log. */
+/* Adds the last test of every program: the daemon ends when told, and neither it nor a worker has left a word
+ * of the sanitizers, or of GLib, in the log. */
 void client_add_last_test(TCase *tcase);

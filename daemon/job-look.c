@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include <string.h>
+
+#include "error.h"
+#include "explain.h"
+#include "job-run.h"
+
+/* ---- back ---- */
+
+void job_note_stayed(Job *job, const CarvedStep *step, const char *why) {
+        g_autofree char *words = carved_step_describe(step);
+
+        g_string_append_printf(job->run->stayed, "%s%s (%s)", job->run->stayed->len > 0 ? "; " : "", words,
+                               why);
+}
+
+/* A write that the kernel refused has done nothing, and what it failed on may be another's. But not all steps
+ * are one write, and of a worker that died nobody knows how far it came. */
+bool job_may_have_acted(Job *job, const CarvedStep *step) {
+        if (job->run->outcome.errnum == 0)
+                return true;
+        /* Our own word about it: the kernel took it, and it is not what was asked for. */
+        if (step->kind == CARVED_STEP_NUMVFS)
+                return job->run->outcome.output != NULL;
+        if (step->kind == CARVED_STEP_CREATE || step->kind == CARVED_STEP_REMOVE)
+                return step->framework == CARVED_FRAMEWORK_VF_PASSTHROUGH;
+
+        return step->kind == CARVED_STEP_SRIOV_MANAGE && !job->run->outcome.in_use;
+}
+
+static void plan_undo(Job *job) {
+        for (unsigned i = job->run->reached; i > 0; i--) {
+                const CarvedStep *step = job->plan->steps->pdata[i - 1];
+                g_autoptr(GPtrArray) back = NULL;
+
+                if (i == job->step + 1 && !job_may_have_acted(job, step))
+                        continue;
+                back = carved_step_inverse(step);
+                while (back->len > 0)
+                        g_ptr_array_add(job->run->undo, g_ptr_array_steal_index(back, 0));
+        }
+}
+
+/* With job->error set. */
+void job_go_back(Job *job) {
+        job_clear_wait(job->run);
+        plan_undo(job);
+        job->run->phase = PHASE_UNDO;
+        job_set_state(job, JOB_RUNNING);
+        job_run_step(job);
+}
+
+void job_next_undo(Job *job) {
+        job_clear_wait(job->run);
+        job->run->undone++;
+        job_run_step(job);
+}
+
+/* ---- before ---- */
+
+/* The plan was made when the job was: the world may not be what it was. */
+static CarvedPlan *plan_anew(Job *job, GError **error) {
+        g_autoptr(CarvedPlan) plan = carved_plan_make(job->manager->model, job->order, error);
+
+        for (unsigned i = 0; plan && i < plan->gpus->len; i++)
+                if (!job_find_place(job, &g_array_index(plan->gpus, CarvedPciAddress, i))) {
+                        g_set_error(error, CARVED_ERROR, CARVED_ERROR_CONFLICT,
+                                    "A vGPU is on another card than when it was asked for; try again");
+                        return NULL;
+                }
+        return g_steal_pointer(&plan);
+}
+
+static void begin(Job *job) {
+        GError *error = NULL;
+        CarvedPlan *plan = plan_anew(job, &error);
+
+        if (!plan) {
+                job_set_error(job, error);
+                job_finish_with_error(job);
+                return;
+        }
+
+        carved_plan_free(job->plan);
+        job->plan = plan;
+        g_strfreev(job->words);
+        job->words = carved_plan_describe(plan);
+        if (plan->steps->len == 0) {
+                job_finish(job, JOB_DONE);
+                return;
+        }
+
+        job->run->phase = PHASE_STEPS;
+        job_set_state(job, JOB_RUNNING);
+        job_run_step(job);
+}
+
+/* Vendor VFIO changes without an event; and switching VFs off takes all that is on them. */
+static bool needs_look(Job *job, const Place *place) {
+        const CarvedGpu *gpu = carved_model_find_gpu(job->manager->model, &place->address);
+
+        return job->order->kind == CARVED_ORDER_DISABLE_VFS ||
+               (job->order->kind == CARVED_ORDER_DESTROY_VGPUS && gpu &&
+                gpu->framework == CARVED_FRAMEWORK_VENDOR_VFIO);
+}
+
+void job_survey(Job *job) {
+        JobRun *run = job->run;
+
+        for (; run->look < run->places->len && !job_is_stopping(job); run->look++) {
+                Place *place = &g_array_index(run->places, Place, run->look);
+
+                if (needs_look(job, place) && job_ask_look(job, place))
+                        return;
+        }
+        if (run->cancel)
+                job_set_error(job, g_error_new_literal(CARVED_ERROR, CARVED_ERROR_CANCELLED,
+                                                       "The job was cancelled"));
+        if (job_is_stopping(job))
+                job_finish_with_error(job);
+        else
+                begin(job);
+}
+
+static void survey_seen(Job *job, Place *place) {
+        CarvedUpdate update = { .kind = CARVED_UPDATE_READ,
+                                .address = place->address,
+                                .gpu = g_steal_pointer(&place->seen) };
+
+        if (update.gpu)
+                manager_apply(job->manager, &update);
+        job->run->look++;
+        job_survey(job);
+}
+
+/* ---- looks ---- */
+
+/* Nothing was done yet, and the world is not what the plan was made for: once more, with another plan. */
+static bool replan(Job *job, Place *place) {
+        g_autoptr(CarvedPlan) plan = NULL;
+        CarvedUpdate update = { .kind = CARVED_UPDATE_READ, .address = place->address };
+
+        if (job->step > 0 || job->run->replanned || job->run->outcome.in_use || job->run->places->len > 1)
+                return false;
+
+        job->run->replanned = true;
+        update.gpu = g_steal_pointer(&place->seen);
+        manager_apply(job->manager, &update);
+        plan = carved_plan_make(job->manager->model, job->order, NULL);
+        if (!plan || carved_plan_equal(plan, job->plan))
+                return false;
+
+        carved_plan_free(job->plan);
+        job->plan = g_steal_pointer(&plan);
+        g_strfreev(job->words);
+        job->words = carved_plan_describe(job->plan);
+        carved_outcome_clear(&job->run->outcome);
+        job->run->phase = PHASE_STEPS;
+        job_emit_changed(job);
+        job_run_step(job);
+        return true;
+}
+
+static void explain(Job *job, Place *place) {
+        const CarvedStep *step = job_current_step(job);
+
+        if (place->seen)
+                carved_model_merge(job->manager->model, place->seen);
+        job_set_error(job, carved_explain(step, &job->run->outcome, place->seen));
+        if (place->seen && !job_may_have_acted(job, step) && replan(job, place)) {
+                g_clear_error(&job->error);
+                return;
+        }
+        job_go_back(job);
+}
+
+static void commit(Job *job) {
+        for (unsigned i = 0; i < job->run->places->len; i++) {
+                Place *place = &g_array_index(job->run->places, Place, i);
+                CarvedIntentChange change = { .adds = job->plan->adds, .removes = job->plan->removes };
+                CarvedUpdate update = { .kind = CARVED_UPDATE_READ,
+                                        .address = place->address,
+                                        .gpu = g_steal_pointer(&place->seen),
+                                        .intent = &change };
+
+                manager_apply(job->manager, &update);
+                reader_served(place->reader);
+        }
+        job->step = job->plan->steps->len;
+        job_finish(job, JOB_DONE);
+}
+
+/* By a fresh look, not by what the kernel said. */
+static void verify(Job *job) {
+        for (unsigned i = 0; i < job->plan->steps->len; i++) {
+                const CarvedStep *step = job->plan->steps->pdata[i];
+                g_autofree char *words = NULL;
+
+                if (carved_step_is_done(step, job_find_place(job, &step->gpu)->seen))
+                        continue;
+
+                words = carved_step_describe(step);
+                job_set_error(job,
+                              g_error_new(CARVED_ERROR, CARVED_ERROR_KERNEL_REFUSED,
+                                          "The kernel said that all went well, but it did not happen: %s",
+                                          words));
+                job_go_back(job);
+                return;
+        }
+        commit(job);
+}
+
+/* Does a later step of the way back have the last word on the same thing? */
+static bool is_superseded(Job *job, unsigned i) {
+        const CarvedStep *step = job->run->undo->pdata[i];
+
+        for (unsigned j = i + 1; j < job->run->undo->len; j++) {
+                const CarvedStep *later = job->run->undo->pdata[j];
+
+                if (carved_pci_address_compare(&later->gpu, &step->gpu) == 0 &&
+                    strcmp(later->uuid, step->uuid) == 0 && (later->kind == step->kind || *step->uuid))
+                        return true;
+        }
+        return false;
+}
+
+/* Back is where we came from, or it is said what stayed. */
+static void rest(Job *job) {
+        bool failed = job->run->stayed->len > 0; /* what is not done is said already */
+
+        for (unsigned i = 0; i < job->run->undo->len; i++) {
+                const CarvedStep *step = job->run->undo->pdata[i];
+                const CarvedGpu *seen = job_find_place(job, &step->gpu)->seen;
+
+                if (seen && !failed && !is_superseded(job, i) && !carved_step_is_done(step, seen))
+                        job_note_stayed(job, step, "it did not happen");
+        }
+        for (unsigned i = 0; i < job->run->places->len; i++) {
+                Place *place = &g_array_index(job->run->places, Place, i);
+                CarvedUpdate update = { .kind = CARVED_UPDATE_READ,
+                                        .address = place->address,
+                                        .gpu = g_steal_pointer(&place->seen) };
+
+                if (!place->reader || !update.gpu)
+                        continue;
+                manager_apply(job->manager, &update);
+                reader_served(place->reader);
+        }
+        job_finish_with_error(job);
+}
+
+void job_look_at_all(Job *job, Phase phase) {
+        JobRun *run = job->run;
+
+        if (run->phase != phase) {
+                run->phase = phase;
+                run->look = 0;
+        }
+        for (; run->look < run->places->len; run->look++) {
+                if (job_ask_look(job, &g_array_index(run->places, Place, run->look)))
+                        return;
+                if (phase == PHASE_VERIFY) {
+                        job_worker_failed(job, "The card is gone");
+                        return;
+                }
+        }
+        if (phase == PHASE_VERIFY)
+                verify(job);
+        else
+                rest(job);
+}
+
+void job_take_look(Job *job, Place *place) {
+        switch (job->run->phase) {
+        case PHASE_SURVEY:
+                survey_seen(job, place);
+                break;
+        case PHASE_STEPS:
+        case PHASE_UNDO:
+                job_seen_while_waiting(job, place);
+                break;
+        case PHASE_EXPLAIN:
+                explain(job, place);
+                break;
+        case PHASE_VERIFY:
+        case PHASE_REST:
+                if (!place->seen) {
+                        job_worker_failed(job, "The worker process answered nonsense");
+                        return;
+                }
+                job->run->look++;
+                job_look_at_all(job, job->run->phase);
+                break;
+        case PHASE_QUEUED:
+                break;
+        }
+}

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include <errno.h>
+
+#include "error.h"
+#include "explain.h"
+#include "job-run.h"
+
+/* A client of NVIDIA's driver, or a VM that just ended, lets go within seconds: the field's numbers. */
+#define RETRY_USEC  G_USEC_PER_SEC
+#define RETRIES_MAX 10U
+#define UNLOCK_MAX  5U
+
+/* A worker that dies under an undo is replaced so many times. */
+#define DEATHS_MAX 3U
+
+/* NVIDIA's vendor VFIO tells by no event that types are there. So while a job waits for them, and only then,
+ * it looks again after 1, 2, 4 … seconds: the one exception to no polling. */
+#define RELOOK_USEC G_USEC_PER_SEC
+
+bool job_is_wait(const CarvedStep *step) {
+        return step && step->kind == CARVED_STEP_WAIT;
+}
+
+/* ---- asking a worker ---- */
+
+static void ask_step(Job *job, const CarvedStep *step) {
+        Place *place = job_find_place(job, &step->gpu);
+        int r;
+
+        if (!place->reader) {
+                /* With the card, all that was on it is gone: there is nothing left to undo. */
+                if (job->run->phase == PHASE_UNDO)
+                        job_next_undo(job);
+                else
+                        job_worker_failed(job, "The card is gone");
+                return;
+        }
+
+        job->run->asked = true;
+        r = reader_ask(place->reader, FRAME_STEP, carved_step_to_variant(step),
+                       job->manager->config.step_timeout_usec);
+        if (r < 0) {
+                job->run->asked = false;
+                job_worker_failed(job, g_strerror(-r));
+        }
+}
+
+bool job_ask_look(Job *job, Place *place) {
+        int r;
+
+        if (!place->reader)
+                return false;
+
+        job->run->asked = true;
+        r = reader_ask_look(place->reader);
+        if (r < 0)
+                job->run->asked = false;
+        return r >= 0;
+}
+
+/* ---- steps that wait ---- */
+
+void job_clear_wait(JobRun *run) {
+        run->waiting = run->looking = run->poked = false;
+        run->retries = run->relooks = run->deaths = 0;
+        run->timer = sd_event_source_disable_unref(run->timer);
+        run->deadline = sd_event_source_disable_unref(run->deadline);
+}
+
+void job_look_while_waiting(Job *job) {
+        Place *place = job_find_place(job, &job_current_step(job)->gpu);
+
+        job->run->waiting = job->run->poked = false;
+        job->run->looking = job_ask_look(job, place);
+        if (!job->run->looking)
+                job_worker_failed(job, "The card can't be looked at");
+}
+
+static int on_timer(sd_event_source *s, uint64_t usec, void *userdata) {
+        Job *job = userdata;
+
+        job->run->timer = sd_event_source_disable_unref(job->run->timer);
+        if (job_is_wait(job_current_step(job)))
+                job_look_while_waiting(job);
+        else
+                ask_step(job, job_current_step(job));
+        return 0;
+}
+
+static void arm_timer(Job *job, uint64_t usec) {
+        int r;
+
+        r = sd_event_add_time_relative(job->manager->event, &job->run->timer, CLOCK_MONOTONIC, usec, 0,
+                                       on_timer, job);
+        if (r < 0)
+                g_warning("Failed to arm a timer, ignoring: %s", g_strerror(-r));
+}
+
+static void wait_failed(Job *job) {
+        const CarvedStep *step = job_current_step(job);
+        Place *place = job_find_place(job, &step->gpu);
+        GError *error = carved_explain_wait(step, place->seen);
+
+        if (job->run->phase == PHASE_UNDO) {
+                job_note_stayed(job, step, error->message);
+                g_error_free(error);
+                job_next_undo(job);
+                return;
+        }
+        job_set_error(job, error);
+        job_go_back(job);
+}
+
+static int on_deadline(sd_event_source *s, uint64_t usec, void *userdata) {
+        Job *job = userdata;
+
+        job->run->deadline = sd_event_source_disable_unref(job->run->deadline);
+        if (job->run->waiting)
+                wait_failed(job);
+        return 0; /* in a look: its answer is the last one */
+}
+
+void job_seen_while_waiting(Job *job, Place *place) {
+        JobRun *run = job->run;
+
+        run->looking = false;
+        if (place->seen && carved_step_is_done(job_current_step(job), place->seen)) {
+                if (run->phase == PHASE_UNDO)
+                        job_next_undo(job);
+                else
+                        job_next_step(job);
+                return;
+        }
+        if (!run->deadline) {
+                wait_failed(job);
+                return;
+        }
+
+        if (run->poked) {
+                job_look_while_waiting(job);
+                return;
+        }
+        run->waiting = true;
+        if (place->seen && place->seen->framework != CARVED_FRAMEWORK_MDEV)
+                arm_timer(job, RELOOK_USEC << MIN(run->relooks++, 5U));
+}
+
+static void begin_wait(Job *job) {
+        int r;
+
+        r = sd_event_add_time_relative(job->manager->event, &job->run->deadline, CLOCK_MONOTONIC,
+                                       job->manager->config.step_timeout_usec, 0, on_deadline, job);
+        if (r < 0)
+                g_warning("Failed to arm a deadline, ignoring: %s", g_strerror(-r));
+        job_look_while_waiting(job);
+}
+
+/* ---- there ---- */
+
+bool job_is_stopping(const Job *job) {
+        return job->run->late || job->run->cancel;
+}
+
+void job_stop_here(Job *job) {
+        if (job->run->cancel)
+                job_set_error(job, g_error_new_literal(CARVED_ERROR, CARVED_ERROR_CANCELLED,
+                                                       "The job was cancelled"));
+        job_go_back(job);
+}
+
+void job_run_step(Job *job) {
+        CarvedStep *step = job_current_step(job);
+
+        if (!step) {
+                job_look_at_all(job, job->run->phase == PHASE_UNDO ? PHASE_REST : PHASE_VERIFY);
+                return;
+        }
+        if (job->run->phase == PHASE_STEPS)
+                job->run->reached = job->step + 1;
+        if (job_is_wait(step) && job->run->undo_failed) {
+                job_next_undo(job);
+                return;
+        }
+        job->run->undo_failed = false;
+        if (job_is_wait(step) && job_find_place(job, &step->gpu)->reader)
+                begin_wait(job);
+        else
+                ask_step(job, step);
+}
+
+void job_next_step(Job *job) {
+        job_clear_wait(job->run);
+        job->step++;
+        if (job_is_stopping(job)) {
+                job_stop_here(job);
+                return;
+        }
+        if (job->step < job->plan->steps->len)
+                job_emit_changed(job);
+        job_run_step(job);
+}
+
+/* What it can't be done for now may pass in a moment: somebody lets go. */
+static bool try_again(Job *job, const CarvedOutcome *outcome) {
+        const CarvedStep *step = job_current_step(job);
+        unsigned max = step->kind == CARVED_STEP_SRIOV_MANAGE ? UNLOCK_MAX : RETRIES_MAX;
+
+        if (!outcome->again || job->run->retries >= max || job_is_stopping(job))
+                return false;
+
+        job->run->retries++;
+        arm_timer(job, step->kind == CARVED_STEP_SRIOV_MANAGE ? job->run->retries * RETRY_USEC : RETRY_USEC);
+        return true;
+}
+
+static void step_failed(Job *job) {
+        const CarvedStep *step = job_current_step(job);
+
+        if (job->run->phase == PHASE_UNDO) {
+                const CarvedOutcome *o = &job->run->outcome;
+
+                job_note_stayed(job, step, o->output ?: g_strerror(o->errnum));
+                job->run->undo_failed = true;
+                job_next_undo(job);
+                return;
+        }
+
+        job->run->phase = PHASE_EXPLAIN;
+        if (!job_ask_look(job, job_find_place(job, &step->gpu))) {
+                job_set_error(job, carved_explain(step, &job->run->outcome, NULL));
+                job_go_back(job);
+        }
+}
+
+void job_take_outcome(Job *job, CarvedOutcome *outcome) {
+        JobRun *run = job->run;
+
+        if (outcome->errnum == 0) {
+                carved_outcome_clear(outcome);
+                if (run->phase == PHASE_UNDO)
+                        job_next_undo(job);
+                else
+                        job_next_step(job);
+                return;
+        }
+        if (try_again(job, outcome)) {
+                carved_outcome_clear(outcome);
+                return;
+        }
+
+        carved_outcome_clear(&run->outcome);
+        run->outcome = *outcome;
+        step_failed(job);
+}
+
+/* The worker died, or there is none: nobody knows what it did. */
+void job_worker_failed(Job *job, const char *text) {
+        JobRun *run = job->run;
+        const CarvedStep *step = job_current_step(job);
+
+        switch (run->phase) {
+        case PHASE_STEPS:
+                carved_outcome_clear(&run->outcome);
+                job_set_error(job, g_error_new(CARVED_ERROR, CARVED_ERROR_FAILED, "%s", text));
+                job_go_back(job);
+                break;
+        case PHASE_UNDO:
+                if (run->deaths++ < DEATHS_MAX && job_find_place(job, &step->gpu)->reader) {
+                        if (job_is_wait(step))
+                                job_look_while_waiting(job);
+                        else
+                                ask_step(job, step);
+                        break;
+                }
+                job_note_stayed(job, step, text);
+                job_next_undo(job);
+                break;
+        case PHASE_EXPLAIN:
+                job_set_error(job, carved_explain(step, &run->outcome, NULL));
+                job_go_back(job);
+                break;
+        case PHASE_VERIFY:
+                job_set_error(job, g_error_new(CARVED_ERROR, CARVED_ERROR_FAILED,
+                                               "What was done can't be seen: %s", text));
+                carved_outcome_clear(&run->outcome);
+                job_go_back(job);
+                break;
+        case PHASE_REST:
+                run->look++;
+                job_look_at_all(job, PHASE_REST);
+                break;
+        case PHASE_SURVEY:
+                job_set_error(job, g_error_new(CARVED_ERROR, CARVED_ERROR_FAILED, "%s", text));
+                job_finish_with_error(job);
+                break;
+        case PHASE_QUEUED:
+                break;
+        }
+}

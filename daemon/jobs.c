@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include <errno.h>
+
+#include "bus-error.h"
+#include "cleanup.h"
+#include "error.h"
+#include "jobs.h"
+#include "object.h"
+#include "reader.h"
+
+#define ACTIVE_MAX    1024U
+#define FINISHED_MAX  64U
+#define FINISHED_USEC (60 * G_USEC_PER_SEC)
+
+struct Jobs {
+        Manager *manager;
+        GPtrArray *list; /* Job, by id */
+        GQueue over;     /* Ended, oldest first */
+        uint64_t last_id;
+        unsigned active;
+        bool stopping;
+        sd_event_source *timer;
+};
+
+typedef struct Ended {
+        Job *job;
+        uint64_t usec;
+} Ended;
+
+static void free_job(void *p) {
+        job_free(p);
+}
+
+Jobs *jobs_new(Manager *m) {
+        Jobs *jobs = g_new0(Jobs, 1);
+
+        jobs->manager = m;
+        jobs->list = g_ptr_array_new_with_free_func(free_job);
+        g_queue_init(&jobs->over);
+        return jobs;
+}
+
+/* Whoever still waits is told that nothing comes any more. */
+static void cancel_callers(Job *job) {
+        if (job_is_over(job))
+                return;
+
+        g_clear_error(&job->error);
+        job->error = g_error_new_literal(CARVED_ERROR, CARVED_ERROR_CANCELLED, "carved stops");
+        for (unsigned i = 0; i < job->callers->len; i++)
+                job_reply(job, job->callers->pdata[i]);
+}
+
+Jobs *jobs_free(Jobs *jobs) {
+        if (!jobs)
+                return NULL;
+
+        for (unsigned i = 0; i < jobs->list->len; i++)
+                cancel_callers(jobs->list->pdata[i]);
+        sd_event_source_disable_unref(jobs->timer);
+        g_queue_clear_full(&jobs->over, g_free);
+        g_ptr_array_unref(jobs->list);
+        g_free(jobs);
+        return NULL;
+}
+
+unsigned jobs_n(const Jobs *jobs) {
+        return jobs->list->len;
+}
+
+Job *jobs_nth(const Jobs *jobs, unsigned i) {
+        return jobs->list->pdata[i];
+}
+
+Job *jobs_find(Jobs *jobs, uint64_t id) {
+        for (unsigned i = 0; i < jobs->list->len; i++)
+                if (((Job *) jobs->list->pdata[i])->id == id)
+                        return jobs->list->pdata[i];
+
+        return NULL;
+}
+
+static void forget_oldest(Jobs *jobs) {
+        g_autofree Ended *ended = g_queue_pop_head(&jobs->over);
+
+        job_emit_removed(ended->job);
+        g_ptr_array_remove(jobs->list, ended->job);
+}
+
+static int on_timer(sd_event_source *s, uint64_t usec, void *userdata);
+
+static void arm(Jobs *jobs) {
+        const Ended *oldest = g_queue_peek_head(&jobs->over);
+        int r;
+
+        jobs->timer = sd_event_source_disable_unref(jobs->timer);
+        if (!oldest)
+                return;
+
+        r = sd_event_add_time(jobs->manager->event, &jobs->timer, CLOCK_MONOTONIC,
+                              oldest->usec + FINISHED_USEC, G_USEC_PER_SEC, on_timer, jobs);
+        if (r < 0)
+                g_warning("Failed to arm a timer, ignoring: %s", g_strerror(-r));
+}
+
+static int on_timer(sd_event_source *s, uint64_t usec, void *userdata) {
+        uint64_t now = (uint64_t) g_get_monotonic_time();
+        Jobs *jobs = userdata;
+        const Ended *oldest;
+
+        while ((oldest = g_queue_peek_head(&jobs->over)) && oldest->usec + FINISHED_USEC <= now)
+                forget_oldest(jobs);
+        arm(jobs);
+        return 0;
+}
+
+static void log_end(const Job *job) {
+        const char *kind = carved_order_kind_to_string(job->order->kind);
+
+        if (job->error)
+                g_message("Job %" G_GUINT64_FORMAT ", %s, asked for by uid %u: %s: %s", job->id, kind,
+                          job->uid, job_state_to_string(job->state), job->error->message);
+        else
+                g_info("Job %" G_GUINT64_FORMAT ", %s, asked for by uid %u: done", job->id, kind, job->uid);
+}
+
+void jobs_over(Jobs *jobs, Job *job) {
+        Ended *ended = g_new(Ended, 1);
+
+        jobs->active--;
+        *ended = (Ended){ job, (uint64_t) g_get_monotonic_time() };
+        g_queue_push_tail(&jobs->over, ended);
+        log_end(job);
+
+        job_emit_finished(job);
+        for (unsigned i = 0; i < job->callers->len; i++)
+                job_reply(job, job->callers->pdata[i]);
+        g_ptr_array_set_size(job->callers, 0);
+        while (jobs->over.length > FINISHED_MAX)
+                forget_oldest(jobs);
+        if (!jobs->timer)
+                arm(jobs);
+        if (jobs->stopping && jobs->active == 0)
+                manager_stop(jobs->manager);
+}
+
+bool jobs_stop(Jobs *jobs) {
+        jobs->stopping = true;
+        for (unsigned i = jobs->list->len; i > 0; i--)
+                job_cancel(jobs->list->pdata[i - 1], "carved stops");
+        return jobs->active == 0;
+}
+
+/* The same again, from the same user, while it is at work. */
+static Job *find_equal(Jobs *jobs, const char *key, uint32_t uid) {
+        for (unsigned i = 0; i < jobs->list->len; i++) {
+                Job *job = jobs->list->pdata[i];
+
+                if (!job_is_over(job) && job->uid == uid && g_strcmp0(job->key, key) == 0)
+                        return job;
+        }
+        return NULL;
+}
+
+/* Somebody works on it: what will be there when it is our turn is not known yet. */
+static bool is_busy(Jobs *jobs, const CarvedOrder *order, const CarvedPlan *plan) {
+        Reader *reader;
+
+        for (unsigned i = 0; plan && i < plan->gpus->len; i++) {
+                reader = manager_find_reader(jobs->manager, &g_array_index(plan->gpus, CarvedPciAddress, i));
+                if (reader && reader_has_guests(reader))
+                        return true;
+        }
+        if (plan || order->kind == CARVED_ORDER_DESTROY_VGPUS)
+                return false;
+
+        reader = manager_find_reader(jobs->manager, &order->gpu);
+        return reader && reader_has_guests(reader);
+}
+
+static int reply_begun(Job *job, sd_bus_message *message) {
+        char path[JOB_PATH_MAX];
+
+        job_path(job, path);
+        if (job->order->kind == CARVED_ORDER_CREATE_VGPU)
+                return sd_bus_reply_method_return(message, "oo", "/", path);
+
+        return sd_bus_reply_method_return(message, "o", path);
+}
+
+/* Held until the end, or answered now. */
+static int answer(Job *job, const JobCall *call) {
+        if (call->no_block)
+                return reply_begun(job, call->message);
+
+        g_ptr_array_add(job->callers, sd_bus_message_ref(call->message));
+        return 1;
+}
+
+static Job *add(Jobs *jobs, CarvedOrder *order, CarvedPlan *plan, uint32_t uid) {
+        Job *job = job_new(jobs->manager, ++jobs->last_id, uid, order, plan);
+
+        g_ptr_array_add(jobs->list, job);
+        jobs->active++;
+        job_emit_added(job);
+        return job;
+}
+
+static int check(Jobs *jobs, sd_bus_error *error) {
+        if (jobs->stopping)
+                return bus_error_set(error, CARVED_ERROR_CANCELLED, "carved stops");
+        if (jobs->active >= ACTIVE_MAX)
+                return bus_error_set(error, CARVED_ERROR_LIMITS_EXCEEDED, "Too many jobs wait already");
+
+        return 0;
+}
+
+int jobs_order(Jobs *jobs, CarvedOrder *given, const JobCall *call, sd_bus_error *error) {
+        g_autoptr(CarvedOrder) order = given;
+        g_autoptr(CarvedPlan) plan = NULL;
+        g_autoptr(GError) e = NULL;
+        g_autofree char *key = carved_order_key(order);
+        bool busy, empty;
+        Job *job;
+        int r;
+
+        r = check(jobs, error);
+        if (r < 0)
+                return r;
+        job = call->dry_run ? NULL : find_equal(jobs, key, call->uid);
+        if (job)
+                return answer(job, call);
+
+        plan = carved_plan_make(jobs->manager->model, order, &e);
+        busy = is_busy(jobs, order, plan);
+        if (!plan && (call->dry_run || !busy))
+                return bus_error_from_gerror(error, e);
+
+        empty = plan && plan->steps->len == 0 && !busy;
+        job = add(jobs, g_steal_pointer(&order), g_steal_pointer(&plan), call->uid);
+        if (call->dry_run) {
+                job_finish_at_once(job);
+                return reply_begun(job, call->message);
+        }
+
+        r = answer(job, call);
+        if (empty)
+                job_finish_at_once(job);
+        else
+                job_start(job);
+        return r;
+}
+
+void job_reply(Job *job, sd_bus_message *message) {
+        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+        char path[JOB_PATH_MAX], vgpu_path[OBJECT_PATH_MAX] = "/";
+        const CarvedVgpu *vgpu = NULL;
+        int r;
+
+        job_path(job, path);
+        if (job->order->kind == CARVED_ORDER_CREATE_VGPU)
+                vgpu = carved_model_find_vgpu(job->manager->model, job->order->uuids[0]);
+        if (vgpu)
+                object_path_of_vgpu(vgpu, vgpu_path);
+
+        if (job->error) {
+                bus_error_from_gerror(&error, job->error);
+                r = sd_bus_reply_method_error(message, &error);
+        } else if (job->order->kind == CARVED_ORDER_CREATE_VGPU)
+                r = sd_bus_reply_method_return(message, "oo", vgpu_path, path);
+        else
+                r = sd_bus_reply_method_return(message, "o", path);
+        if (r < 0)
+                g_debug("Failed to answer a caller, ignoring: %s", g_strerror(-r));
+}

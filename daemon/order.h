@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "jobs.h"
+#include "object.h"
+#include "options.h"
+
+/* What all calls have in common that make a job: the last two of "parse, authorise, hand over". */
+
+/* The two options that each of them takes. */
+#define ORDER_OPTIONS(call)                                                                                  \
+        { "dry-run", OPTION_BOOL, &(call)->dry_run }, {                                                      \
+                "no-block", OPTION_BOOL, &(call)->no_block                                                   \
+        }
+
+CarvedOrder *order_new(CarvedOrderKind kind, const CarvedPciAddress *gpu);
+
+/* Takes @order. For handlers to return: dry runs are for everyone, the rest for root. */
+int order_place(Manager *m, CarvedOrder *order, JobCall *call, sd_bus_message *message, sd_bus_error *error);
+
+/* The same for what is done at once, without a job: 1, go on; else to be returned. */
+int order_authorise(Manager *m, sd_bus_message *message, sd_bus_error *error, int *ret);

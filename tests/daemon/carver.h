@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "client.h"
+
+/* What tests ask carved for, in one line each; and what the host is like, in one text. */
+
+/* A card to test on, by the host's name. */
+typedef struct Card {
+        const char *host, *path, *address;
+        unsigned vfs;            /* 0: vGPUs go straight onto the GPU */
+        const char *type, *more; /* one that can be had, and another of the same size */
+        const char *other;       /* one of another size; NULL: there is none */
+        bool has_params;
+} Card;
+
+const Card *card_find(const char *host);
+
+/* Each returns the error's name, NULL: it went well. @ret_text, if given, is its message, or what was
+ * returned. */
+const char *carve_enable(Client *client, const Card *card, char **ret_text);
+const char *carve_disable(Client *client, const Card *card, bool destroy, char **ret_text);
+const char *carve_create(Client *client, const char *on, const char *type, const char *uuid,
+                         const char *params, char **ret_text);
+const char *carve_destroy(Client *client, const char *uuid, char **ret_text);
+const char *carve_destroy_both(Client *client, const char *one, const char *two, char **ret_text);
+const char *carve_params(Client *client, const char *uuid, const char *params, char **ret_text);
+
+/* Where it is on the bus; NULL: it is not. */
+char *carve_find(Client *client, const char *uuid);
+
+/* All of the host that carving may touch: VFs, drivers, overrides, vGPUs and their parameters. */
+char *host_summary(void);
+
+/* Everything off, and no rules. */
+void host_clear(Client *client, const Card *card);
