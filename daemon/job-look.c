@@ -168,7 +168,7 @@ static void explain(Job *job, Place *place) {
         if (place->seen)
                 carved_model_merge(job->manager->model, place->seen);
         job_set_error(job, carved_explain(step, &job->run->outcome, place->seen));
-        if (place->seen && !job_may_have_acted(job, step) && replan(job, place)) {
+        if (place->seen && !job_is_stopping(job) && !job_may_have_acted(job, step) && replan(job, place)) {
                 g_clear_error(&job->error);
                 return;
         }
@@ -193,6 +193,13 @@ static void commit(Job *job) {
 
 /* By a fresh look, not by what the kernel said. */
 static void verify(Job *job) {
+        /* Who asked was told that it is undone, or one of the cards is gone: all or nothing. */
+        if (job->run->late) {
+                carved_outcome_clear(&job->run->outcome);
+                job_go_back(job);
+                return;
+        }
+
         for (unsigned i = 0; i < job->plan->steps->len; i++) {
                 const CarvedStep *step = job->plan->steps->pdata[i];
                 g_autofree char *words = NULL;

@@ -125,6 +125,11 @@ void job_seen_while_waiting(Job *job, Place *place) {
         JobRun *run = job->run;
 
         run->looking = false;
+        if (run->phase == PHASE_STEPS && job_is_stopping(job)) {
+                carved_outcome_clear(&run->outcome);
+                job_stop_here(job);
+                return;
+        }
         if (place->seen && carved_step_is_done(job_current_step(job), place->seen)) {
                 if (run->phase == PHASE_UNDO)
                         job_next_undo(job);

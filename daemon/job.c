@@ -88,6 +88,12 @@ Job *job_free(Job *job) {
         if (!job)
                 return NULL;
 
+        for (unsigned i = 0; job->run && i < job->run->places->len; i++) {
+                const Place *place = &g_array_index(job->run->places, Place, i);
+
+                if (place->reader)
+                        reader_evict(place->reader, job);
+        }
         run_free(job->run);
         carved_order_free(job->order);
         carved_plan_free(job->plan);
@@ -265,6 +271,7 @@ static void on_gone(Reader *reader, void *userdata) {
 
         carved_pci_address_format(&place->address, address);
         place->reader = NULL;
+        g_clear_pointer(&place->seen, carved_gpu_free);
         job_set_error(job,
                       g_error_new(CARVED_ERROR, CARVED_ERROR_NO_SUCH_GPU, "GPU %s was taken away", address));
         if (job->run->phase == PHASE_QUEUED) {

@@ -41,23 +41,28 @@ Jobs *jobs_new(Manager *m) {
         return jobs;
 }
 
-/* Whoever still waits is told that nothing comes any more. */
-static void cancel_callers(Job *job) {
+static void dismiss(Job *job) {
         if (job_is_over(job))
                 return;
 
         g_clear_error(&job->error);
-        job->error = g_error_new_literal(CARVED_ERROR, CARVED_ERROR_CANCELLED, "carved stops");
+        job->error = g_error_new_literal(CARVED_ERROR, CARVED_ERROR_CANCELLED,
+                                         "carved stops, with the work inside the kernel: it is settled at the "
+                                         "next start");
         for (unsigned i = 0; i < job->callers->len; i++)
                 job_reply(job, job->callers->pdata[i]);
+        g_ptr_array_set_size(job->callers, 0);
+}
+
+void jobs_dismiss(Jobs *jobs) {
+        for (unsigned i = 0; i < jobs->list->len; i++)
+                dismiss(jobs->list->pdata[i]);
 }
 
 Jobs *jobs_free(Jobs *jobs) {
         if (!jobs)
                 return NULL;
 
-        for (unsigned i = 0; i < jobs->list->len; i++)
-                cancel_callers(jobs->list->pdata[i]);
         sd_event_source_disable_unref(jobs->timer);
         g_queue_clear_full(&jobs->over, g_free);
         g_ptr_array_unref(jobs->list);
@@ -152,15 +157,36 @@ bool jobs_stop(Jobs *jobs) {
         return jobs->active == 0;
 }
 
-/* The same again, from the same user, while it is at work. */
+/* The same again, from the same user, while it is at work. One that stalled is on its way back. */
 static Job *find_equal(Jobs *jobs, const char *key, uint32_t uid) {
         for (unsigned i = 0; i < jobs->list->len; i++) {
                 Job *job = jobs->list->pdata[i];
 
-                if (!job_is_over(job) && job->uid == uid && g_strcmp0(job->key, key) == 0)
+                if (job->state <= JOB_RUNNING && !job->error && job->uid == uid &&
+                    g_strcmp0(job->key, key) == 0)
                         return job;
         }
         return NULL;
+}
+
+/* A card that does not answer: nobody is to wait for it. */
+static bool is_stalled(Jobs *jobs, const CarvedOrder *order, const CarvedPlan *plan, GError **error) {
+        unsigned n = plan ? plan->gpus->len : order->kind != CARVED_ORDER_DESTROY_VGPUS;
+
+        for (unsigned i = 0; i < n; i++) {
+                const CarvedPciAddress *address =
+                        plan ? &g_array_index(plan->gpus, CarvedPciAddress, i) : &order->gpu;
+                const CarvedGpu *gpu = carved_model_find_gpu(jobs->manager->model, address);
+                char text[CARVED_PCI_ADDRESS_MAX];
+
+                if (!gpu || !gpu->stalled)
+                        continue;
+                g_clear_error(error);
+                g_set_error(error, CARVED_ERROR, CARVED_ERROR_STALLED, "GPU %s does not answer: %s",
+                            carved_pci_address_format(address, text), gpu->reason.text);
+                return true;
+        }
+        return false;
 }
 
 /* Somebody works on it: what will be there when it is our turn is not known yet. */
@@ -234,7 +260,7 @@ int jobs_order(Jobs *jobs, CarvedOrder *given, const JobCall *call, sd_bus_error
 
         plan = carved_plan_make(jobs->manager->model, order, &e);
         busy = is_busy(jobs, order, plan);
-        if (!plan && (call->dry_run || !busy))
+        if (is_stalled(jobs, order, plan, &e) || (!plan && (call->dry_run || !busy)))
                 return bus_error_from_gerror(error, e);
 
         empty = plan && plan->steps->len == 0 && !busy;

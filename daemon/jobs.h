@@ -32,6 +32,9 @@ void jobs_over(Jobs *jobs, Job *job);
  * again when the last one is over. */
 bool jobs_stop(Jobs *jobs);
 
+/* Whoever still waits is told that nothing comes any more. While the loop runs: with it, the bus ends. */
+void jobs_dismiss(Jobs *jobs);
+
 /* The answer to one caller, from how the job went. */
 void job_reply(Job *job, sd_bus_message *message);
 

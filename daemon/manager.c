@@ -108,7 +108,7 @@ Manager *manager_free(Manager *m) {
         sd_event_source_disable_unref(m->start_timer);
         sd_event_source_disable_unref(m->stop_timer);
         discovery_free(m->discovery);
-        jobs_free(m->jobs); /* those who wait for them are told while there is a bus */
+        jobs_free(m->jobs);
         usage_free(m->usage);
         g_hash_table_unref(m->readers);
         bus_free(m->bus);
@@ -189,6 +189,7 @@ void manager_check_started(Manager *m) {
 
 static int on_stop_timer(sd_event_source *s, uint64_t usec, void *userdata) {
         g_warning("Work is under way that does not end; leaving it");
+        jobs_dismiss(((Manager *) userdata)->jobs);
         sd_event_exit(sd_event_source_get_event(s), EXIT_SUCCESS);
         return 0;
 }
@@ -202,6 +203,7 @@ static void begin_stop(Manager *m) {
         g_hash_table_iter_init(&iter, m->readers);
         while (g_hash_table_iter_next(&iter, NULL, &reader))
                 reader_cancel(reader);
+        usage_cancel(m->usage);
         if (sd_event_add_time_relative(m->event, &m->stop_timer, CLOCK_MONOTONIC, STOP_USEC, 0, on_stop_timer,
                                        m) < 0)
                 sd_event_exit(m->event, EXIT_SUCCESS);

@@ -288,7 +288,7 @@ static int compare_seat(const void *a, const void *userdata) {
         return ((const Seat *) a)->userdata != userdata;
 }
 
-void reader_leave(Reader *reader, void *userdata) {
+void reader_evict(Reader *reader, void *userdata) {
         GList *link = g_queue_find_custom(&reader->guests, userdata, compare_seat);
 
         if (!link)
@@ -298,6 +298,10 @@ void reader_leave(Reader *reader, void *userdata) {
                 reader->hosting = false;
         g_free(link->data);
         g_queue_delete_link(&reader->guests, link);
+}
+
+void reader_leave(Reader *reader, void *userdata) {
+        reader_evict(reader, userdata);
         start_next(reader);
         if (!reader->hosting && (reader->again || reader->waiters->len > 0)) {
                 reader->again = false;

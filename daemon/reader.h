@@ -32,6 +32,8 @@ typedef struct ReaderGuest {
 
 void reader_enter(Reader *reader, const ReaderGuest *guest, void *userdata);
 void reader_leave(Reader *reader, void *userdata);
+/* The same when all ends: nobody comes after him. */
+void reader_evict(Reader *reader, void *userdata);
 bool reader_has_guests(const Reader *reader);
 
 /* For the guest who has started: 0 or -errno, then answer(). */

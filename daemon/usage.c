@@ -192,12 +192,15 @@ Usage *usage_new(Manager *m) {
         return usage;
 }
 
+void usage_cancel(Usage *usage) {
+        answer_failure(usage->waiting, "carved stops");
+        answer_failure(usage->served, "carved stops");
+}
+
 Usage *usage_free(Usage *usage) {
         if (!usage)
                 return NULL;
 
-        answer_failure(usage->waiting, "carved stops");
-        answer_failure(usage->served, "carved stops");
         worker_free(usage->worker);
         burst_free(usage->burst);
         g_hash_table_unref(usage->watches);

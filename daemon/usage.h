@@ -11,6 +11,9 @@
 Usage *usage_new(Manager *m);
 Usage *usage_free(Usage *usage);
 
+/* Those who wait are told that nothing comes any more. */
+void usage_cancel(Usage *usage);
+
 /* The vGPUs of this GPU may be others now: watch those that are there. */
 void usage_follow(Usage *usage, const CarvedPciAddress *gpu);
 

@@ -240,8 +240,13 @@ START_TEST(it_ends_without_a_complaint) {
 
         ck_assert_int_eq(simctl_do("daemon", "stop"), 0);
         log = shell("cat /run/carved-sim/carved.log");
-        for (unsigned i = 0; i < G_N_ELEMENTS(complaints); i++)
-                ck_assert_msg(!strstr(log, complaints[i]), "%s", log);
+        for (unsigned i = 0; i < G_N_ELEMENTS(complaints); i++) {
+                const char *complaint = strstr(log, complaints[i]);
+
+                /* check takes no longer messages */
+                if (complaint)
+                        ck_abort_msg("%.3000s", complaint);
+        }
 }
 END_TEST
 
