@@ -4,7 +4,9 @@
 
 #include "error.h"
 
-G_DEFINE_QUARK(carved - error - quark, carved_error)
+/* clang-format off */
+G_DEFINE_QUARK(carved-error-quark, carved_error)
+/* clang-format on */
 
 bool carved_error_set_errno(GError **error, int errnum, const char *format, ...) {
         g_autofree char *what = NULL;

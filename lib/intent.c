@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include <json-glib/json-glib.h>
+
 #include "error.h"
 #include "intent.h"
 
@@ -21,11 +23,15 @@ CarvedWanted *carved_wanted_new(const char *uuid, int32_t vf_index, CarvedFramew
 }
 
 CarvedWanted *carved_wanted_copy(const CarvedWanted *wanted) {
-        CarvedWanted *copy =
-                carved_wanted_new(wanted->uuid, wanted->vf_index, wanted->framework, wanted->type);
+        CarvedWanted *copy = g_memdup2(wanted, sizeof *wanted);
 
+        copy->type = g_strdup(wanted->type);
+        copy->type_name = g_strdup(wanted->type_name);
+        copy->params = g_strdup(wanted->params);
         copy->labels = g_strdupv(wanted->labels);
         copy->old_override = g_strdup(wanted->old_override);
+        copy->rest = wanted->rest ? json_object_ref(wanted->rest) : NULL;
+        copy->error = g_strdup(wanted->error);
         return copy;
 }
 
@@ -34,24 +40,45 @@ void carved_wanted_free(CarvedWanted *wanted) {
                 return;
 
         g_free(wanted->type);
+        g_free(wanted->type_name);
+        g_free(wanted->params);
         g_strfreev(wanted->labels);
         g_free(wanted->old_override);
+        g_clear_pointer(&wanted->rest, json_object_unref);
+        g_free(wanted->error);
         g_free(wanted);
 }
 
 CarvedIntent *carved_intent_new(void) {
         CarvedIntent *intent = g_new0(CarvedIntent, 1);
 
+        intent->vfs = -1;
         intent->vgpus = g_ptr_array_new_with_free_func((GDestroyNotify) carved_wanted_free);
         return intent;
+}
+
+CarvedIntent *carved_intent_copy(const CarvedIntent *intent) {
+        CarvedIntent *copy = g_memdup2(intent, sizeof *intent);
+
+        copy->identity = g_strdup(intent->identity);
+        copy->labels = g_strdupv(intent->labels);
+        copy->rest = intent->rest ? json_object_ref(intent->rest) : NULL;
+        copy->unreadable = g_strdup(intent->unreadable);
+        copy->vgpus = g_ptr_array_new_with_free_func((GDestroyNotify) carved_wanted_free);
+        for (unsigned i = 0; i < intent->vgpus->len; i++)
+                g_ptr_array_add(copy->vgpus, carved_wanted_copy(intent->vgpus->pdata[i]));
+        return copy;
 }
 
 void carved_intent_free(CarvedIntent *intent) {
         if (!intent)
                 return;
 
+        g_free(intent->identity);
         g_strfreev(intent->labels);
         g_ptr_array_unref(intent->vgpus);
+        g_clear_pointer(&intent->rest, json_object_unref);
+        g_free(intent->unreadable);
         g_free(intent);
 }
 

@@ -3,21 +3,40 @@
 
 #include "gpu.h"
 
-/* What was asked for: which vGPUs of a card are ours, and what people wrote on them. The hardware knows
- * nothing of it. */
+/* What was asked for: how many VFs, which vGPUs of a card are ours, and what people wrote on them. The hardware
+ * knows nothing of it. */
 
 typedef struct CarvedWanted {
         char uuid[CARVED_UUID_LEN + 1];
         int32_t vf_index; /* -1: straight on the GPU */
         CarvedFramework framework;
-        char *type;
-        GStrv labels;
+        char *type;         /* its id, as of the day it was made */
+        char *type_name;    /* decides at restore: a driver may number anew; NULL: none was told */
+        char *params;       /* NULL: none were set */
+        GStrv labels;       /* NULL: none */
         char *old_override; /* vf-passthrough: the VF's driver_override before us; NULL: none */
+        bool transient;     /* not kept over a reboot */
+        bool leftover;      /* ours, and not wanted: half made when we were interrupted */
+        struct _JsonObject *rest; /* as it was stored, with keys that we do not know; NULL: never stored */
+
+        /* how it goes with it; not stored */
+        bool missing; /* it was there, and somebody removed it */
+        char *error;  /* we tried, and this is why it is not there */
 } CarvedWanted;
 
 typedef struct CarvedIntent {
-        GStrv labels;     /* of the card */
-        GPtrArray *vgpus; /* CarvedWanted */
+        char *identity;      /* vvvv:dddd:ssss:ssss@address of the card that it is for; NULL: nobody asked for
+                                anything yet */
+        uint64_t generation; /* grows with each change: what is older has no say */
+        int32_t vfs;         /* how many are wanted; -1: nobody asked */
+        bool vfs_transient;  /* not kept over a reboot */
+        GStrv labels;        /* of the card; NULL: none */
+        GPtrArray *vgpus;    /* CarvedWanted */
+        struct _JsonObject *rest; /* as in CarvedWanted */
+
+        /* not stored */
+        char *unreadable;  /* what is stored can't be read, and why: nothing is done; NULL: it can */
+        bool leftover_vfs; /* the VFs are ours and not wanted, as in CarvedWanted */
 } CarvedIntent;
 
 CarvedWanted *carved_wanted_new(const char *uuid, int32_t vf_index, CarvedFramework framework,
@@ -26,7 +45,9 @@ CarvedWanted *carved_wanted_copy(const CarvedWanted *wanted);
 void carved_wanted_free(CarvedWanted *wanted);
 
 CarvedIntent *carved_intent_new(void);
+CarvedIntent *carved_intent_copy(const CarvedIntent *intent);
 void carved_intent_free(CarvedIntent *intent);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(CarvedIntent, carved_intent_free)
 
 CarvedWanted *carved_intent_find(const CarvedIntent *intent, const char *uuid);
 void carved_intent_remove(CarvedIntent *intent, const char *uuid);
