@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "device.h"
+#include "kernel.h"
+#include "uevent.h"
 
 /* What a person writes into bind, unbind and drivers_probe: a device's name, with or without a newline. */
 static Device *written_device(Bus *bus, const char *text) {
@@ -146,7 +148,22 @@ void driver_register(Bus *bus, Driver *driver) {
         g_ptr_array_add(bus->drivers, driver);
 }
 
+void driver_uevent(Driver *driver, const char *action) {
+        Kernel *kernel = driver->bus->kernel;
+        g_autoptr(GPtrArray) env = g_ptr_array_new_with_free_func(g_free);
+
+        if (kernel->booting || !kernel->uevents)
+                return;
+
+        g_ptr_array_add(env, g_strdup_printf("ACTION=%s", action));
+        g_ptr_array_add(env, g_strdup_printf("DEVPATH=/bus/%s/drivers/%s", driver->bus->name, driver->name));
+        g_ptr_array_add(env, g_strdup("SUBSYSTEM=drivers"));
+        kernel_flush_names(kernel);
+        uevents_send(kernel->uevents, NULL, env);
+}
+
 void driver_unregister(Driver *driver) {
         node_remove(driver->dir);
+        driver_uevent(driver, "remove");
         g_ptr_array_remove(driver->bus->drivers, driver);
 }

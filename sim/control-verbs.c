@@ -251,7 +251,12 @@ static int verb_log(Init *init, const char *const *args, GString *out) {
                 return 0;
         }
 
-        g_string_append_printf(out, "'%s' is neither clear nor counts\n", args[0]);
+        if (g_str_equal(args[0], "reads") || g_str_equal(args[0], "no-reads")) {
+                trace_log_reads(init->kernel->trace, g_str_equal(args[0], "reads"));
+                return 0;
+        }
+
+        g_string_append_printf(out, "'%s' is none of clear, counts, reads, no-reads\n", args[0]);
         return 2;
 }
 

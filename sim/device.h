@@ -61,6 +61,8 @@ Driver *bus_find_driver(Bus *bus, const char *name);
 
 void driver_register(Bus *bus, Driver *driver);
 void driver_unregister(Driver *driver); /* its devices must have been released */
+/* The kernel tells of a driver when it has had its first try at all devices, and when it is gone. */
+void driver_uevent(Driver *driver, const char *action);
 
 /* Fills what all devices have; @device is zeroed, its name and kind-specific parts set by the caller. */
 void device_init(Device *device, Kernel *kernel, Device *parent, Bus *bus, const char *subsystem,

@@ -46,6 +46,18 @@ static off_t cached_size(Node *node) {
         return node->removed || node->attr->show(node->owner, node->attr, text) < 0 ? 0 : (off_t) text->len;
 }
 
+/* With the lock held. */
+static void note_read(fuse_req_t req, const char *how, Node *node, int result) {
+        Kernel *kernel = kernel_of(req);
+        g_autofree char *path = NULL;
+
+        if (!trace_logs_reads(kernel->trace))
+                return;
+
+        path = node_path(node);
+        trace_read(kernel->trace, fuse_req_ctx(req)->pid, how, path, result);
+}
+
 static struct stat stat_of(Node *node) {
         struct stat st = { .st_ino = node->ino, .st_nlink = 1 };
 
@@ -148,6 +160,7 @@ static void op_readlink(fuse_req_t req, fuse_ino_t ino) {
         node = node_of(kernel, ino);
         if (!node->removed && !node->target->removed)
                 text = node_link_text(node);
+        note_read(req, "link", node, text ? 0 : -ENOENT);
         kernel_unlock(kernel);
 
         if (text)
@@ -193,6 +206,8 @@ static void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset
         size_t used = 0;
 
         kernel_lock(kernel);
+        if (offset == 0)
+                note_read(req, "list", handle->node, 0);
         for (size_t i = (size_t) offset; i < (size_t) handle->names->len + 2; i++) {
                 const char *name = i == 0 ? "." : i == 1 ? ".." : handle->names->pdata[i - 2];
                 Node *node = i < 2 ? handle->node : node_child(handle->node, name);
@@ -229,9 +244,10 @@ static bool may_open(Node *node, int flags) {
         return access == O_WRONLY || (node->attr->mode & 0444);
 }
 
-/* What never changes may stay in the page cache, unless a rule wants a say in it. */
+/* What never changes may stay in the page cache, unless a rule wants a say in it, or somebody counts. */
 static bool may_cache(Kernel *kernel, Node *node) {
-        g_autofree char *path = node->attr->cached ? node_path(node) : NULL;
+        bool may = node->attr->cached && !trace_logs_reads(kernel->trace);
+        g_autofree char *path = may ? node_path(node) : NULL;
 
         return path && !rules_concern(kernel->rules, path);
 }
@@ -306,8 +322,10 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, s
 
         kernel_lock(kernel);
         trace_counts(kernel->trace)->reads++;
-        if (offset == 0 || !handle->content)
+        if (offset == 0 || !handle->content) {
                 r = fetch(kernel, handle);
+                note_read(req, "read", handle->node, r);
+        }
         if (r == 0) {
                 size_t limit = handle->node->attr->unprivileged_max;
                 size_t have = handle->content->len;

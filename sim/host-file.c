@@ -6,6 +6,7 @@
 #include <json-glib/json-glib.h>
 
 #include "host.h"
+#include "json-text.h"
 
 /* Host and board files. A person writes them, so every refusal names file, place and reason. */
 
@@ -332,55 +333,13 @@ static const Key gpu_keys[] = {
         {},
 };
 
-/* The JSON parser calls itself for each level: a file of a million brackets would end us. It also takes
- * comments and single quotes, which are not JSON and would hide brackets, or quotes, from this count. */
-static bool too_deep(const char *text, size_t len, bool *ret_plain) {
-        bool quoted = false;
-        unsigned depth = 0;
-
-        *ret_plain = true;
-        for (size_t i = 0; i < len; i++) {
-                if (quoted && text[i] == '\\')
-                        i++;
-                else if (text[i] == '"')
-                        quoted = !quoted;
-                else if (!quoted && (text[i] == '/' || text[i] == '\''))
-                        *ret_plain = false;
-                else if (!quoted && (text[i] == '[' || text[i] == '{') && ++depth > DEPTH_MAX)
-                        return true;
-                else if (!quoted && (text[i] == ']' || text[i] == '}') && depth > 0)
-                        depth--;
-        }
-
-        return false;
-}
-
 static JsonNode *parse_json(const char *file, const char *text, size_t len, GError **error) {
-        g_autoptr(JsonParser) parser = json_parser_new_immutable();
         g_autoptr(GError) e = NULL;
-        JsonNode *root;
-        bool plain;
+        JsonNode *root = carved_json_parse(text, len, DEPTH_MAX, &e);
 
-        if (too_deep(text, len, &plain)) {
-                g_set_error(error, SIM_ERROR, 0, "%s: nested more than %u deep", file, DEPTH_MAX);
-                return NULL;
-        }
-        if (!plain) {
-                g_set_error(error, SIM_ERROR, 0, "%s: not JSON: it has no comments and no single quotes",
-                            file);
-                return NULL;
-        }
-        if (!json_parser_load_from_data(parser, text, (gssize) len, &e)) {
-                g_set_error(error, SIM_ERROR, 0, "%s: not JSON: %s", file, e->message);
-                return NULL;
-        }
-        root = json_parser_get_root(parser);
-        if (!root || !JSON_NODE_HOLDS_OBJECT(root)) {
-                g_set_error(error, SIM_ERROR, 0, "%s: must be a JSON object", file);
-                return NULL;
-        }
-
-        return json_node_ref(root);
+        if (!root)
+                g_set_error(error, SIM_ERROR, 0, "%s: %s", file, e->message);
+        return root;
 }
 
 static bool check_format(Place *at, JsonNode *root) {

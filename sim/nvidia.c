@@ -327,6 +327,7 @@ int nvidia_reload(Kernel *kernel, unsigned away_ms) {
         kernel_sleep(kernel, away_ms);
         nvidia_init(kernel);
         attach_all(list);
+        driver_uevent(bus_find_driver(kernel->pci, "nvidia"), "add");
         return 0;
 }
 

@@ -11,6 +11,7 @@ struct Trace {
         GQueue lines;
         uint64_t forgotten;
         int64_t start;
+        bool reads;
         TraceCounts counts;
 };
 
@@ -39,6 +40,19 @@ void trace_write(Trace *trace, int pid, const char *path, const char *text, int 
 
         add(trace, g_strdup_printf("%10.3f %d write %s \"%s\" = %s (%.1f ms)", seconds(trace), pid, path,
                                    shown, result < 0 ? g_strerror(-result) : "ok", (double) usec / 1000));
+}
+
+void trace_read(Trace *trace, int pid, const char *how, const char *path, int result) {
+        add(trace, g_strdup_printf("%10.3f %d %s %s = %s", seconds(trace), pid, how, path,
+                                   result < 0 ? g_strerror(-result) : "ok"));
+}
+
+bool trace_logs_reads(const Trace *trace) {
+        return trace->reads;
+}
+
+void trace_log_reads(Trace *trace, bool on) {
+        trace->reads = on;
 }
 
 void trace_kernel(Trace *trace, const char *text) {

@@ -185,7 +185,8 @@ void uevents_send(Uevents *uevents, Device *device, GPtrArray *env) {
         send_kernel(uevents, env);
 
         if (!real_udevd_runs()) {
-                record(device, env, value_of(env, "ACTION"));
+                if (device)
+                        record(device, env, value_of(env, "ACTION"));
                 send_udev(uevents, env);
         }
 }

@@ -14,7 +14,8 @@ typedef struct Uevents Uevents;
 /* NULL and errno, where the network name space does not allow it. */
 Uevents *uevents_new(void);
 
-/* @env starts with ACTION, DEVPATH, SUBSYSTEM. */
+/* @env starts with ACTION, DEVPATH, SUBSYSTEM. @device NULL: it is about a driver, which has no data base
+ * entry. */
 void uevents_send(Uevents *uevents, Device *device, GPtrArray *env);
 
 /* For a host that has just come up: the data base entry, without an event. */

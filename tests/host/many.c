@@ -120,6 +120,41 @@ START_TEST(what_never_changes_is_read_from_the_cache) {
 }
 END_TEST
 
+/* How many lines of the log have this. */
+static unsigned logged(const char *what) {
+        char *text = NULL;
+        unsigned n;
+
+        ck_assert_int_eq(simctl((const char *const[]){ "log", NULL }, &text), 0);
+        n = lines_with(text, what);
+        free(text);
+        return n;
+}
+
+START_TEST(reads_are_logged_when_told_to_and_then_all_of_them) {
+        g_autofree char *constant = attribute(0, "vendor"), *listed = NULL;
+
+        read_usec(constant); /* it is in the cache now */
+        simctl_do("log", "clear");
+        read_usec(constant);
+        ck_assert_uint_eq(logged("/vendor = ok"), 0);
+
+        ck_assert_int_eq(simctl_do("log", "reads"), 0);
+        read_usec(constant);
+        read_usec(constant);
+        listed = shell(NULL, "cd /sys/bus/pci/devices; ls . >/run/x; readlink 0000:02:00.0/driver");
+        ck_assert_uint_eq(logged("/0000:01:00.0/vendor = ok"), 2);
+        ck_assert_uint_eq(logged(" list /sys/bus/pci/devices = ok"), 1);
+        ck_assert_uint_eq(logged("/0000:02:00.0/driver = ok"), 1);
+
+        ck_assert_int_eq(simctl_do("log", "no-reads"), 0);
+        simctl_do("log", "clear");
+        read_usec(constant);
+        ck_assert_uint_eq(logged("/vendor = ok"), 0);
+        ck_assert_int_eq(simctl_do("log", "everything"), 2);
+}
+END_TEST
+
 int main(int argc, char *argv[]) {
         Suite *suite = suite_create("many");
         TCase *tcase = tcase_create("many");
@@ -130,6 +165,7 @@ int main(int argc, char *argv[]) {
         tcase_add_test(tcase, thirty_two_blocked_writes_delay_nobody_else);
         tcase_add_test(tcase, a_blocked_write_can_not_be_killed_and_ends_by_itself);
         tcase_add_test(tcase, what_never_changes_is_read_from_the_cache);
+        tcase_add_test(tcase, reads_are_logged_when_told_to_and_then_all_of_them);
         suite_add_tcase(suite, tcase);
 
         srunner_set_tap(runner, "-");

@@ -14,6 +14,7 @@
 #include <libudev.h>
 
 #include "host.h"
+#include "mdevctl.h"
 #include "shell.h"
 #include "simctl.h"
 
@@ -241,6 +242,38 @@ START_TEST(mdevctl_keeps_definitions_of_its_own) {
 }
 END_TEST
 
+/* What it writes is what we read. */
+START_TEST(definitions_of_mdevctl_can_be_read) {
+        g_autoptr(GPtrArray) list = NULL, complaints = NULL;
+        char parent[CARVED_PCI_ADDRESS_MAX];
+        g_autofree char *full = NULL;
+        const CarvedDefinition *d;
+        unsigned type;
+
+        enable_all();
+        if (!first_parent(parent, &type))
+                return;
+
+        full = g_strdup_printf("nvidia-%u", type);
+        g_free(shell(NULL,
+                     "mdevctl define -u 11111111-2222-4333-8444-555555555555 -p %s --type %s --auto && "
+                     "mdevctl modify -u 11111111-2222-4333-8444-555555555555 --addattr a/b --value 1 && "
+                     "mdevctl define -u 21111111-2222-4333-8444-555555555555 -p %s --type %s",
+                     parent, full, parent, full));
+        list = carved_mdevctl_read(CARVED_MDEVCTL_PATH, &complaints);
+        g_free(shell(NULL, "mdevctl undefine -u 11111111-2222-4333-8444-555555555555; "
+                           "mdevctl undefine -u 21111111-2222-4333-8444-555555555555"));
+        ck_assert_uint_eq(list->len, 2);
+        ck_assert_uint_eq(complaints->len, 0);
+        d = carved_mdevctl_find_autostart(list, parent);
+        ck_assert_str_eq(d->uuid, "11111111-2222-4333-8444-555555555555");
+        ck_assert_str_eq(d->type, full);
+        d = carved_mdevctl_find(list, "21111111-2222-4333-8444-555555555555");
+        ck_assert_str_eq(d->parent, parent);
+        ck_assert(!d->autostart);
+}
+END_TEST
+
 START_TEST(udevadm_info_tells_ids_and_driver) {
         for (unsigned i = 0; i < host->gpus->len; i++) {
                 GpuSpec *gpu = gpu_at(i);
@@ -372,6 +405,7 @@ int main(int argc, char *argv[]) {
         tcase_add_test(tcase, mdevctl_knows_every_type_of_every_parent);
         tcase_add_test(tcase, mdevctl_starts_lists_and_stops);
         tcase_add_test(tcase, mdevctl_keeps_definitions_of_its_own);
+        tcase_add_test(tcase, definitions_of_mdevctl_can_be_read);
         tcase_add_test(tcase, udevadm_info_tells_ids_and_driver);
         tcase_add_test(tcase, udevadm_monitor_hears_each_event_from_the_kernel_and_from_udev);
         tcase_add_test(tcase, libudev_enumerates_every_function_and_reads_it);
