@@ -34,6 +34,8 @@ struct Bus {
         bool wanted; /* the name */
         bool owned;
         bool announced_ready;
+        bool restored; /* and nobody could be told yet: so many are there, and so many not */
+        uint32_t ok, failed;
         sd_event_source *socket_source, *retry_source;
 };
 
@@ -200,14 +202,35 @@ void bus_emit_state(Bus *b) {
                                                                          MANAGER_INTERFACE, "State", NULL));
 }
 
+static void tell_restored(Bus *b) {
+        if (!b->restored || !b->owned)
+                return;
+
+        b->restored = false;
+        complain(CARVED_BUS_ROOT, sd_bus_emit_signal(b->bus, CARVED_BUS_ROOT, MANAGER_INTERFACE, "Restored",
+                                                     "uu", b->ok, b->failed));
+}
+
+void bus_emit_restored(Bus *b, uint32_t ok, uint32_t failed) {
+        b->restored = true;
+        b->ok = ok;
+        b->failed = failed;
+        tell_restored(b);
+}
+
 /* ---- the name ---- */
 
 static void tell_ready(Bus *b) {
-        if (b->announced_ready || !b->owned || b->manager->state != MANAGER_RUNNING)
+        if (b->announced_ready || !b->owned ||
+            (b->manager->state != MANAGER_RUNNING && b->manager->state != MANAGER_DEGRADED))
                 return;
 
         b->announced_ready = true;
         sd_notify(/* unset_environment= */ false, "READY=1");
+}
+
+bool bus_was_ready(const Bus *b) {
+        return b->announced_ready;
 }
 
 /* The bus's answers to RequestName, by the specification. */
@@ -228,6 +251,7 @@ static int on_name(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
         }
 
         b->owned = true;
+        tell_restored(b);
         tell_ready(b);
         return 0;
 }

@@ -11,6 +11,9 @@ Bus *bus_free(Bus *bus); /* says what is left to say, and hangs up */
 /* There is enough to show: be org.carved1. Again does nothing. */
 void bus_own_name(Bus *bus);
 
+/* systemd was told that we are: once, however often the bus goes. */
+bool bus_was_ready(const Bus *bus);
+
 /* The connection, while there is somebody to speak to; else NULL. */
 sd_bus *bus_get(Bus *bus);
 
@@ -19,3 +22,6 @@ void bus_emit(Bus *bus, GArray *changes);
 
 /* Manager.State is another. */
 void bus_emit_state(Bus *bus);
+
+/* All has been made that can be made now; said as soon as somebody can hear it. */
+void bus_emit_restored(Bus *bus, uint32_t ok, uint32_t failed);

@@ -7,6 +7,7 @@
 #include "burst.h"
 #include "discovery.h"
 #include "reader.h"
+#include "restore.h"
 #include "sysfs.h"
 #include "udev.h"
 #include "worker.h"
@@ -33,6 +34,8 @@ static void add_gpu(Manager *m, const CarvedFound *found) {
 
         g_debug("Found a GPU at %s", carved_pci_address_format(&found->address, address));
         g_hash_table_insert(m->readers, g_strdup(address), reader);
+        if (restore_is_over(m->restore) && m->config.repair != REPAIR_NO)
+                restore_due(m->restore, &found->address);
         reader_look(reader);
 }
 
@@ -182,6 +185,16 @@ static void handle_other(Discovery *d, struct udev_device *dev, const CarvedPciA
                 discovery_poke(d);
 }
 
+static void look_at_all(Discovery *d) {
+        GHashTableIter iter;
+        void *reader;
+
+        discovery_poke(d);
+        g_hash_table_iter_init(&iter, d->manager->readers);
+        while (g_hash_table_iter_next(&iter, NULL, &reader))
+                reader_poke(reader);
+}
+
 static void handle(Discovery *d, struct udev_device *dev) {
         const char *subsystem = udev_device_get_subsystem(dev), *path = udev_device_get_devpath(dev);
         const char *action = udev_device_get_action(dev);
@@ -190,6 +203,14 @@ static void handle(Discovery *d, struct udev_device *dev) {
         Reader *reader;
 
         g_debug("Event: %s %s %s", subsystem ?: "?", action ?: "?", path ?: "?");
+        /* A driver that was loaded anew has forgotten all that was on its cards. That is nobody's wish; a
+         * rebind of one card may be, since sriov-manage works by it. */
+        if (g_strcmp0(subsystem, "drivers") == 0) {
+                if (d->manager->config.repair != REPAIR_NO)
+                        restore_all_due(d->manager->restore);
+                look_at_all(d);
+                return;
+        }
         if (g_strcmp0(subsystem, "vfio") == 0) {
                 poke_group(d->manager, udev_device_get_sysname(dev));
                 return;
@@ -204,18 +225,6 @@ static void handle(Discovery *d, struct udev_device *dev) {
         else if (is_function && g_strcmp0(action, "remove") == 0)
                 remove_gpu(d->manager, &address);
         else
-                reader_poke(reader);
-}
-
-/* Events were lost: nobody knows which, so everything is looked at. */
-static void look_at_all(Discovery *d) {
-        GHashTableIter iter;
-        void *reader;
-
-        g_message("Events of udev were lost; looking at everything");
-        discovery_poke(d);
-        g_hash_table_iter_init(&iter, d->manager->readers);
-        while (g_hash_table_iter_next(&iter, NULL, &reader))
                 reader_poke(reader);
 }
 
@@ -234,12 +243,14 @@ static int on_udev(sd_event_source *s, int fd, uint32_t revents, void *userdata)
                 if (errno != ENOBUFS)
                         return 0; /* drained */
 
+                /* Nobody knows which. */
+                g_message("Events of udev were lost; looking at everything");
                 look_at_all(d);
         }
 }
 
 static int monitor(Discovery *d) {
-        static const char *const subsystems[] = { "pci", "mdev", "vfio" };
+        static const char *const subsystems[] = { "pci", "mdev", "vfio", "drivers" };
         int r;
 
         d->udev = udev_new();

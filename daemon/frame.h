@@ -14,11 +14,17 @@ typedef enum FrameKind {
         FRAME_SNAPSHOT, /* daemon: how is this one? */
         FRAME_STEP,     /* daemon: do this to it */
         FRAME_USERS,    /* daemon: who has these VFIO groups open? */
+        FRAME_PEERS,    /* daemon: who else makes vGPUs here? */
+        FRAME_LOAD,     /* daemon: what is in these directories of the store? */
+        FRAME_STORE,    /* daemon: write and remove these files of it */
         FRAME_RESULT,   /* worker: the answer */
         FRAME_ERROR,    /* worker: a sentence why there is none */
         FRAME_HELD,     /* worker: somebody else has the GPU's lock; the answer comes when he lets go */
         _FRAME_KIND_MAX
 } FrameKind;
+
+/* FRAME_STORE: a(ysss), what to do with which directory's file, and its text. */
+enum { STORE_WRITE = 'w', STORE_REMOVE = 'r' };
 
 typedef struct Frame {
         FrameKind kind;

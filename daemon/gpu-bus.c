@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 
 #include "bus-error.h"
+#include "intent-change.h"
 #include "order.h"
+#include "policy.h"
 #include "reader.h"
 
-/* Until there is a store, nothing is stored: no intent, no other card than the one that is seen. */
+/* Until NVML is asked. */
 GETTER(get_nothing, "s", "")
-GETTER(get_unmanaged, "s", "unmanaged")
+
+GETTER(get_stored_identity, "s", t->gpu->stored_identity ?: "")
+GETTER(get_sync_state, "s", carved_sync_state_to_string(t->gpu->sync))
 
 GETTER(get_identity, "s", t->gpu->identity)
 GETTER(get_vendor_id, "q", t->gpu->vendor_id)
@@ -20,7 +24,7 @@ GETTER(get_numa_node, "i", t->gpu->numa_node)
 GETTER(get_iommu_group, "i", t->gpu->iommu_group)
 GETTER(get_framework, "s", carved_framework_to_string(t->gpu->framework))
 GETTER(get_state, "s", carved_gpu_state_to_string(t->gpu->state))
-GETTER(get_last_error, "s", t->gpu->error ?: "")
+GETTER(get_last_error, "s", t->gpu->error ?: t->gpu->trouble ?: "")
 
 static int get_address(sd_bus *bus, const char *path, const char *interface, const char *property,
                        sd_bus_message *reply, void *userdata, sd_bus_error *error) {
@@ -120,11 +124,15 @@ static int method_refresh(sd_bus_message *message, void *userdata, sd_bus_error 
         if (r < 0)
                 return r;
 
+        if (t->gpu->lost)
+                return bus_error_set(error, CARVED_ERROR_NO_SUCH_GPU, "The card is gone");
+
         return reader_refresh(manager_find_reader(t->manager, &t->gpu->address), message, error);
 }
 
 static int method_set_labels(sd_bus_message *message, void *userdata, sd_bus_error *error) {
         g_auto(GStrv) labels = NULL;
+        g_autoptr(GError) e = NULL;
         Target *t = userdata;
         int r;
 
@@ -135,8 +143,34 @@ static int method_set_labels(sd_bus_message *message, void *userdata, sd_bus_err
                 return r;
         if (!order_authorise(t->manager, message, error, &r))
                 return r;
+        /* They would be written on another card than this. */
+        if ((t->gpu->mismatch || t->gpu->unreadable) &&
+            !carved_policy_refuse(&e, &t->gpu->reason, "Nothing can be written on it"))
+                return bus_error_from_gerror(error, e);
 
-        return object_set_labels(t->manager, &t->gpu->address, "", labels, message);
+        return intent_change(t->manager, &t->gpu->address,
+                             &(CarvedIntentChange){ .set_labels = true, .label = "", .labels = labels },
+                             message);
+}
+
+static int place(sd_bus_message *message, Target *t, CarvedOrderKind kind, sd_bus_error *error) {
+        JobCall call = { 0 };
+        const Option options[] = { ORDER_OPTIONS(&call), { NULL } };
+        int r;
+
+        r = options_read(message, options, error);
+        if (r < 0)
+                return r;
+
+        return order_place(t->manager, order_new(kind, &t->gpu->address), &call, message, error);
+}
+
+static int method_resync(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        return place(message, userdata, CARVED_ORDER_RESYNC, error);
+}
+
+static int method_adopt(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        return place(message, userdata, CARVED_ORDER_ADOPT, error);
 }
 
 static const sd_bus_vtable vtable[] = {
@@ -145,7 +179,7 @@ static const sd_bus_vtable vtable[] = {
         SD_BUS_PROPERTY("Identity", "s", get_identity, 0, SD_BUS_VTABLE_PROPERTY_CONST),
         SD_BUS_PROPERTY("Serial", "s", get_nothing, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("GpuUuid", "s", get_nothing, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
-        SD_BUS_PROPERTY("StoredIdentity", "s", get_nothing, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+        SD_BUS_PROPERTY("StoredIdentity", "s", get_stored_identity, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("VendorId", "q", get_vendor_id, 0, SD_BUS_VTABLE_PROPERTY_CONST),
         SD_BUS_PROPERTY("DeviceId", "q", get_device_id, 0, SD_BUS_VTABLE_PROPERTY_CONST),
         SD_BUS_PROPERTY("SubsystemVendorId", "q", get_subsystem_vendor_id, 0, SD_BUS_VTABLE_PROPERTY_CONST),
@@ -158,7 +192,7 @@ static const sd_bus_vtable vtable[] = {
         SD_BUS_PROPERTY("Framework", "s", get_framework, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("State", "s", get_state, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("Reasons", "a(ss)", get_reasons, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
-        SD_BUS_PROPERTY("SyncState", "s", get_unmanaged, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+        SD_BUS_PROPERTY("SyncState", "s", get_sync_state, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("LastError", "s", get_last_error, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("Labels", "a{ss}", get_labels, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("Types", "a{sa{sv}}", get_types, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
@@ -166,6 +200,10 @@ static const sd_bus_vtable vtable[] = {
         SD_BUS_METHOD_WITH_ARGS("SetLabels", SD_BUS_ARGS("a{ss}", labels, "a{sv}", options), SD_BUS_NO_RESULT,
                                 method_set_labels, SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_METHOD_WITH_ARGS("Refresh", SD_BUS_ARGS("a{sv}", options), SD_BUS_NO_RESULT, method_refresh,
+                                SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD_WITH_ARGS("Resync", SD_BUS_ARGS("a{sv}", options), SD_BUS_RESULT("o", job),
+                                method_resync, SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD_WITH_ARGS("Adopt", SD_BUS_ARGS("a{sv}", options), SD_BUS_RESULT("o", job), method_adopt,
                                 SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_VTABLE_END
 };
@@ -178,6 +216,8 @@ static const ObjectProperty properties[] = {
         { CARVED_FIELD_STATE, "State" },
         { CARVED_FIELD_REASONS, "Reasons" },
         { CARVED_FIELD_LABELS, "Labels" },
+        { CARVED_FIELD_SYNC, "SyncState" },
+        { CARVED_FIELD_STORED_IDENTITY, "StoredIdentity" },
         { CARVED_FIELD_ERROR, "LastError" },
         { CARVED_FIELD_TYPES, "Types" },
         { CARVED_FIELD_AVAILABLE, "Available" },

@@ -88,10 +88,28 @@ static int get_objects(sd_bus *bus, const char *path, const char *interface, con
         return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
-/* Those of each card, where a job may go well here and badly there: none does yet. */
+/* The vGPU that could not be made, or the card where it is gone by now. */
+static const char *failed_object(const Job *job, const char *uuid, char buf[static OBJECT_PATH_MAX]) {
+        const CarvedVgpu *vgpu = *uuid ? carved_model_find_vgpu(job->manager->model, uuid) : NULL;
+
+        return vgpu ? object_path_of_vgpu(vgpu, buf) : object_path_gpu(&job->order->gpu, buf);
+}
+
 static int get_failures(sd_bus *bus, const char *path, const char *interface, const char *property,
                         sd_bus_message *reply, void *userdata, sd_bus_error *error) {
-        return sd_bus_message_append(reply, "a(os)", 0);
+        const Job *job = userdata;
+        char object[OBJECT_PATH_MAX];
+        GHashTableIter iter;
+        void *uuid, *text;
+        int r;
+
+        r = sd_bus_message_open_container(reply, 'a', "(os)");
+        if (job->failures) {
+                g_hash_table_iter_init(&iter, job->failures);
+                while (r >= 0 && g_hash_table_iter_next(&iter, &uuid, &text))
+                        r = sd_bus_message_append(reply, "(os)", failed_object(job, uuid, object), text);
+        }
+        return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
 static int method_cancel(sd_bus_message *message, void *userdata, sd_bus_error *error) {
@@ -165,7 +183,7 @@ void job_emit_changed(Job *job) {
         if (bus)
                 complain(job, sd_bus_emit_properties_changed(bus, job_path(job, path), JOB_INTERFACE, "State",
                                                              "Plan", "Step", "Steps", "ErrorName",
-                                                             "ErrorMessage", "Objects", NULL));
+                                                             "ErrorMessage", "Objects", "Failures", NULL));
 }
 
 void job_emit_finished(Job *job) {

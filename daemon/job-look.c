@@ -45,7 +45,8 @@ static void plan_undo(Job *job) {
 /* With job->error set. */
 void job_go_back(Job *job) {
         job_clear_wait(job->run);
-        plan_undo(job);
+        if (!job->run->best_effort)
+                plan_undo(job);
         job->run->phase = PHASE_UNDO;
         job_set_state(job, JOB_RUNNING);
         job_run_step(job);
@@ -72,6 +73,22 @@ static CarvedPlan *plan_anew(Job *job, GError **error) {
         return g_steal_pointer(&plan);
 }
 
+static void note_failures(Job *job, const CarvedPlan *plan) {
+        GHashTableIter iter;
+        void *uuid, *text;
+
+        g_hash_table_iter_init(&iter, plan->failures);
+        while (g_hash_table_iter_next(&iter, &uuid, &text))
+                g_hash_table_replace(job->run->failures, g_strdup(uuid), g_strdup(text));
+}
+
+static void take_plan(Job *job, CarvedPlan *plan) {
+        carved_plan_free(job->plan);
+        job->plan = plan;
+        job_describe(job);
+        note_failures(job, plan);
+}
+
 static void begin(Job *job) {
         GError *error = NULL;
         CarvedPlan *plan = plan_anew(job, &error);
@@ -82,25 +99,19 @@ static void begin(Job *job) {
                 return;
         }
 
-        carved_plan_free(job->plan);
-        job->plan = plan;
-        g_strfreev(job->words);
-        job->words = carved_plan_describe(plan);
-        if (plan->steps->len == 0) {
+        take_plan(job, plan);
+        if (plan->steps->len == 0 && !carved_plan_changes_intent(plan) &&
+            g_hash_table_size(job->run->failures) == 0)
                 job_finish(job, JOB_DONE);
-                return;
-        }
-
-        job->run->phase = PHASE_STEPS;
-        job_set_state(job, JOB_RUNNING);
-        job_run_step(job);
+        else
+                job_prepare(job);
 }
 
-/* Vendor VFIO changes without an event; and switching VFs off takes all that is on them. */
+/* Vendor VFIO and parameters change without an event; and switching VFs off takes all that is on them. */
 static bool needs_look(Job *job, const Place *place) {
         const CarvedGpu *gpu = carved_model_find_gpu(job->manager->model, &place->address);
 
-        return job->order->kind == CARVED_ORDER_DISABLE_VFS ||
+        return job->order->kind == CARVED_ORDER_DISABLE_VFS || job->order->kind == CARVED_ORDER_RESYNC ||
                (job->order->kind == CARVED_ORDER_DESTROY_VGPUS && gpu &&
                 gpu->framework == CARVED_FRAMEWORK_VENDOR_VFIO);
 }
@@ -141,7 +152,8 @@ static bool replan(Job *job, Place *place) {
         g_autoptr(CarvedPlan) plan = NULL;
         CarvedUpdate update = { .kind = CARVED_UPDATE_READ, .address = place->address };
 
-        if (job->step > 0 || job->run->replanned || job->run->outcome.in_use || job->run->places->len > 1)
+        if (job->step > 0 || job->run->replanned || job->run->outcome.in_use || job->run->places->len > 1 ||
+            job->run->best_effort)
                 return false;
 
         job->run->replanned = true;
@@ -151,14 +163,10 @@ static bool replan(Job *job, Place *place) {
         if (!plan || carved_plan_equal(plan, job->plan))
                 return false;
 
-        carved_plan_free(job->plan);
-        job->plan = g_steal_pointer(&plan);
-        g_strfreev(job->words);
-        job->words = carved_plan_describe(job->plan);
+        take_plan(job, g_steal_pointer(&plan));
         carved_outcome_clear(&job->run->outcome);
-        job->run->phase = PHASE_STEPS;
         job_emit_changed(job);
-        job_run_step(job);
+        job_prepare(job); /* once more: it may make others now */
         return true;
 }
 
@@ -172,23 +180,76 @@ static void explain(Job *job, Place *place) {
                 g_clear_error(&job->error);
                 return;
         }
-        job_go_back(job);
+        if (job->run->best_effort && !job_is_stopping(job))
+                job_pass_over(job, g_steal_pointer(&job->error));
+        else
+                job_go_back(job);
 }
 
-static void commit(Job *job) {
-        for (unsigned i = 0; i < job->run->places->len; i++) {
-                Place *place = &g_array_index(job->run->places, Place, i);
-                CarvedIntentChange change = { .adds = job->plan->adds, .removes = job->plan->removes };
-                CarvedUpdate update = { .kind = CARVED_UPDATE_READ,
-                                        .address = place->address,
-                                        .gpu = g_steal_pointer(&place->seen),
-                                        .intent = &change };
+static void show(Job *job, Place *place, bool committed) {
+        CarvedIntentChange change = { 0 };
+        const CarvedGpu *gpu = carved_model_find_gpu(job->manager->model, &place->address);
+        CarvedUpdate update = { .kind = place->seen ? CARVED_UPDATE_READ : CARVED_UPDATE_INTENT,
+                                .address = place->address,
+                                .gpu = g_steal_pointer(&place->seen),
+                                .failures = job->run->failures };
 
-                manager_apply(job->manager, &update);
-                reader_served(place->reader);
+        if (committed && gpu) {
+                change = carved_plan_change(job->plan, gpu);
+                update.intent = &change;
         }
+        manager_apply(job->manager, &update);
+        if (place->reader && update.kind == CARVED_UPDATE_READ)
+                reader_served(place->reader);
+}
+
+/* What could not be made before now can: best effort, on top of what is done for good. */
+static bool go_on(Job *job) {
+        g_autoptr(CarvedPlan) more = NULL;
+
+        if (job->run->continued || job->plan->steps->len == 0)
+                return false;
+        more = carved_plan_continue(job->manager->model, job->order);
+        if (!more || (more->steps->len == 0 && g_hash_table_size(more->failures) == 0))
+                return false;
+
+        job->run->continued = job->run->best_effort = true;
+        note_failures(job, more);
+        while (more->steps->len > 0)
+                g_ptr_array_add(job->plan->steps, g_ptr_array_steal_index(more->steps, 0));
+        job_describe(job);
+        job->run->phase = PHASE_STEPS;
+        job_emit_changed(job);
+        job_run_step(job);
+        return true;
+}
+
+/* Of a best effort: the first thing that failed, and how many. */
+static void set_failed(Job *job) {
+        GHashTableIter iter;
+        void *text;
+
+        g_hash_table_iter_init(&iter, job->run->failures);
+        if (!carved_order_is_best_effort(job->order) || !g_hash_table_iter_next(&iter, NULL, &text))
+                return;
+
+        job_set_error(job,
+                      g_error_new(CARVED_ERROR, CARVED_ERROR_FAILED, "%u could not be made as wanted: %s",
+                                  g_hash_table_size(job->run->failures), (char *) text));
+}
+
+void job_committed(Job *job) {
+        bool changed = carved_plan_changes_intent(job->plan) && !job->run->continued;
+
+        for (unsigned i = 0; i < job->run->places->len; i++)
+                show(job, &g_array_index(job->run->places, Place, i), changed);
+        if (go_on(job))
+                return;
+
         job->step = job->plan->steps->len;
-        job_finish(job, JOB_DONE);
+        job_close_entry(job); /* of a best effort that had one */
+        set_failed(job);
+        job_finish(job, job->error ? JOB_FAILED : JOB_DONE);
 }
 
 /* By a fresh look, not by what the kernel said. */
@@ -203,19 +264,24 @@ static void verify(Job *job) {
         for (unsigned i = 0; i < job->plan->steps->len; i++) {
                 const CarvedStep *step = job->plan->steps->pdata[i];
                 g_autofree char *words = NULL;
+                GError *error;
 
-                if (carved_step_is_done(step, job_find_place(job, &step->gpu)->seen))
+                if (job_is_passed_over(job, step) ||
+                    carved_step_is_done(step, job_find_place(job, &step->gpu)->seen))
                         continue;
 
                 words = carved_step_describe(step);
-                job_set_error(job,
-                              g_error_new(CARVED_ERROR, CARVED_ERROR_KERNEL_REFUSED,
-                                          "The kernel said that all went well, but it did not happen: %s",
-                                          words));
+                error = g_error_new(CARVED_ERROR, CARVED_ERROR_KERNEL_REFUSED,
+                                    "The kernel said that all went well, but it did not happen: %s", words);
+                if (job->run->best_effort) {
+                        job_note_failure(job, step->uuid, error);
+                        continue;
+                }
+                job_set_error(job, error);
                 job_go_back(job);
                 return;
         }
-        commit(job);
+        job_commit(job);
 }
 
 /* Does a later step of the way back have the last word on the same thing? */
@@ -247,7 +313,8 @@ static void rest(Job *job) {
                 Place *place = &g_array_index(job->run->places, Place, i);
                 CarvedUpdate update = { .kind = CARVED_UPDATE_READ,
                                         .address = place->address,
-                                        .gpu = g_steal_pointer(&place->seen) };
+                                        .gpu = g_steal_pointer(&place->seen),
+                                        .failures = job->run->best_effort ? job->run->failures : NULL };
 
                 if (!place->reader || !update.gpu)
                         continue;
@@ -300,6 +367,8 @@ void job_take_look(Job *job, Place *place) {
                 job_look_at_all(job, job->run->phase);
                 break;
         case PHASE_QUEUED:
+        case PHASE_PREPARE:
+        case PHASE_COMMIT:
                 break;
         }
 }

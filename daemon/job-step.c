@@ -5,6 +5,7 @@
 #include "error.h"
 #include "explain.h"
 #include "job-run.h"
+#include "restore.h"
 
 /* A client of NVIDIA's driver, or a VM that just ended, lets go within seconds: the field's numbers. */
 #define RETRY_USEC  G_USEC_PER_SEC
@@ -108,6 +109,10 @@ static void wait_failed(Job *job) {
                 job_next_undo(job);
                 return;
         }
+        if (job->run->best_effort) {
+                job_pass_over(job, error);
+                return;
+        }
         job_set_error(job, error);
         job_go_back(job);
 }
@@ -183,6 +188,7 @@ void job_run_step(Job *job) {
         }
         if (job->run->phase == PHASE_STEPS)
                 job->run->reached = job->step + 1;
+        restore_progress(job->manager->restore, job);
         if (job_is_wait(step) && job->run->undo_failed) {
                 job_next_undo(job);
                 return;
@@ -194,9 +200,46 @@ void job_run_step(Job *job) {
                 ask_step(job, step);
 }
 
+void job_note_failure(Job *job, const char *uuid, GError *error) {
+        if (!g_hash_table_contains(job->run->failures, uuid))
+                g_hash_table_insert(job->run->failures, g_strdup(uuid), g_strdup(error->message));
+        g_error_free(error);
+}
+
+/* What failed for the card leaves nothing to do for its vGPUs; but new VFs are the drivers' again. */
+bool job_is_passed_over(Job *job, const CarvedStep *step) {
+        if (!job->run->best_effort || step->undo || step->kind == CARVED_STEP_AUTOPROBE)
+                return false;
+
+        return g_hash_table_contains(job->run->failures, "") ||
+               g_hash_table_contains(job->run->failures, step->uuid);
+}
+
+void job_pass_over(Job *job, GError *error) {
+        const CarvedStep *step = job_current_step(job);
+        g_autoptr(GPtrArray) back = NULL;
+
+        job_clear_wait(job->run);
+        job->run->phase = PHASE_STEPS;
+        /* A half-done step is not left half done. */
+        if (!step->undo && job_may_have_acted(job, step)) {
+                back = carved_step_inverse(step);
+                for (unsigned i = 1; back->len > 0; i++)
+                        g_ptr_array_insert(job->plan->steps, (int) (job->step + i),
+                                           g_ptr_array_steal_index(back, 0));
+                job_describe(job);
+        }
+        job_note_failure(job, step->uuid, error);
+        carved_outcome_clear(&job->run->outcome);
+        job_next_step(job);
+}
+
 void job_next_step(Job *job) {
         job_clear_wait(job->run);
-        job->step++;
+        do
+                job->step++;
+        while (job->step < job->plan->steps->len &&
+               job_is_passed_over(job, job->plan->steps->pdata[job->step]));
         if (job_is_stopping(job)) {
                 job_stop_here(job);
                 return;
@@ -232,10 +275,8 @@ static void step_failed(Job *job) {
         }
 
         job->run->phase = PHASE_EXPLAIN;
-        if (!job_ask_look(job, job_find_place(job, &step->gpu))) {
-                job_set_error(job, carved_explain(step, &job->run->outcome, NULL));
-                job_go_back(job);
-        }
+        if (!job_ask_look(job, job_find_place(job, &step->gpu)))
+                job_worker_failed(job, "The card can't be looked at");
 }
 
 void job_take_outcome(Job *job, CarvedOutcome *outcome) {
@@ -267,6 +308,10 @@ void job_worker_failed(Job *job, const char *text) {
         switch (run->phase) {
         case PHASE_STEPS:
                 carved_outcome_clear(&run->outcome);
+                if (run->best_effort && step) {
+                        job_pass_over(job, g_error_new(CARVED_ERROR, CARVED_ERROR_FAILED, "%s", text));
+                        break;
+                }
                 job_set_error(job, g_error_new(CARVED_ERROR, CARVED_ERROR_FAILED, "%s", text));
                 job_go_back(job);
                 break;
@@ -282,6 +327,10 @@ void job_worker_failed(Job *job, const char *text) {
                 job_next_undo(job);
                 break;
         case PHASE_EXPLAIN:
+                if (run->best_effort) {
+                        job_pass_over(job, carved_explain(step, &run->outcome, NULL));
+                        break;
+                }
                 job_set_error(job, carved_explain(step, &run->outcome, NULL));
                 job_go_back(job);
                 break;
@@ -300,6 +349,8 @@ void job_worker_failed(Job *job, const char *text) {
                 job_finish_with_error(job);
                 break;
         case PHASE_QUEUED:
+        case PHASE_PREPARE:
+        case PHASE_COMMIT:
                 break;
         }
 }

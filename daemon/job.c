@@ -5,6 +5,7 @@
 
 #include "error.h"
 #include "job-run.h"
+#include "keeper.h"
 
 static const char *const state_names[_JOB_STATE_MAX] = {
         [JOB_WAITING] = "waiting", [JOB_RUNNING] = "running", [JOB_STALLED] = "stalled",
@@ -42,6 +43,7 @@ static void run_free(JobRun *run) {
         g_array_unref(run->places);
         g_ptr_array_unref(run->undo);
         g_string_free(run->stayed, TRUE);
+        g_hash_table_unref(run->failures);
         carved_outcome_clear(&run->outcome);
         g_free(run);
 }
@@ -59,6 +61,9 @@ static JobRun *run_new(Manager *m, const CarvedOrder *order, const CarvedPlan *p
         g_array_set_clear_func(run->places, clear_place);
         run->undo = g_ptr_array_new_with_free_func(free_step);
         run->stayed = g_string_new(NULL);
+        run->failures = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+        run->best_effort = carved_order_is_best_effort(order);
+        run->entry = keeper_next_id(m->keeper);
         for (unsigned i = 0; plan && i < plan->gpus->len; i++)
                 add_place(run, m, &g_array_index(plan->gpus, CarvedPciAddress, i));
         if (!plan)
@@ -100,9 +105,15 @@ Job *job_free(Job *job) {
         g_strfreev(job->words);
         g_free(job->key);
         g_clear_error(&job->error);
+        g_clear_pointer(&job->failures, g_hash_table_unref);
         g_ptr_array_unref(job->callers);
         g_free(job);
         return NULL;
+}
+
+void job_describe(Job *job) {
+        g_strfreev(job->words);
+        job->words = carved_plan_describe(job->plan);
 }
 
 void job_set_state(Job *job, JobState state) {
@@ -130,10 +141,11 @@ static void apply_busy(Job *job, const Place *place, bool busy) {
 void job_finish(Job *job, JobState state) {
         JobRun *run = g_steal_pointer(&job->run);
 
+        job->failures = g_hash_table_ref(run->failures);
         for (unsigned i = 0; i < run->places->len; i++) {
                 Place *place = &g_array_index(run->places, Place, i);
 
-                if (place->ready && place->reader)
+                if (place->ready)
                         apply_busy(job, place, false);
         }
         /* Before the next one starts and says its own. */
@@ -156,6 +168,7 @@ void job_finish_at_once(Job *job) {
 }
 
 void job_finish_with_error(Job *job) {
+        job_close_entry(job);
         if (job->run->stayed->len > 0) {
                 GError *first = g_steal_pointer(&job->error);
 
@@ -200,14 +213,16 @@ static void fell_behind(Job *job, Reader *reader) {
                 return;
         }
 
-        job->run->late = true;
-        job_set_error(job,
-                      g_error_new(CARVED_ERROR, CARVED_ERROR_STALLED,
-                                  "The kernel does not answer: %s. It is undone when it comes back", words));
+        job->run->late = !job->run->best_effort;
+        job_set_error(job, g_error_new(CARVED_ERROR, CARVED_ERROR_STALLED,
+                                       "The kernel does not answer: %s. It %s when it comes back", words,
+                                       job->run->late ? "is undone" : "goes on"));
         job_set_state(job, JOB_STALLED);
         for (unsigned i = 0; i < job->callers->len; i++)
                 job_reply(job, job->callers->pdata[i]);
         g_ptr_array_set_size(job->callers, 0);
+        if (job->run->best_effort)
+                g_clear_error(&job->error);
 }
 
 static void on_answer(Reader *reader, WorkerEvent event, GVariant *value, const char *text, void *userdata) {
@@ -258,6 +273,8 @@ static bool is_at(Job *job, const Place *place) {
         JobRun *run = job->run;
         const CarvedStep *step = job_current_step(job);
 
+        if (run->phase == PHASE_PREPARE || run->phase == PHASE_COMMIT)
+                return false;
         if (run->phase == PHASE_SURVEY || run->phase == PHASE_VERIFY || run->phase == PHASE_REST)
                 return place == &g_array_index(run->places, Place, run->look);
 
@@ -298,10 +315,7 @@ static void on_gone(Reader *reader, void *userdata) {
         }
 }
 
-static void on_start(Reader *reader, void *userdata) {
-        Job *job = userdata;
-
-        job_find_place(job, &reader_found(reader)->address)->ready = true;
+static void begin(Job *job) {
         for (unsigned i = 0; i < job->run->places->len; i++)
                 if (!g_array_index(job->run->places, Place, i).ready)
                         return;
@@ -312,16 +326,31 @@ static void on_start(Reader *reader, void *userdata) {
         job_survey(job);
 }
 
+static void on_start(Reader *reader, void *userdata) {
+        Job *job = userdata;
+
+        job_find_place(job, &reader_found(reader)->address)->ready = true;
+        begin(job);
+}
+
 static const ReaderGuest guest = { on_start, on_answer, on_poked, on_gone };
 
 void job_start(Job *job) {
         /* All at once, in order of address: nobody waits for one of ours while we wait for one of his. */
         g_autoptr(GPtrArray) readers = g_ptr_array_new();
 
-        for (unsigned i = 0; i < job->run->places->len; i++)
-                g_ptr_array_add(readers, g_array_index(job->run->places, Place, i).reader);
+        for (unsigned i = 0; i < job->run->places->len; i++) {
+                Place *place = &g_array_index(job->run->places, Place, i);
+
+                if (place->reader)
+                        g_ptr_array_add(readers, place->reader);
+                else
+                        place->ready = true; /* a card that is gone: there is nothing to do but to forget */
+        }
         for (unsigned i = 0; i < readers->len; i++)
                 reader_enter(readers->pdata[i], &guest, job);
+        if (readers->len == 0)
+                begin(job);
 }
 
 void job_cancel(Job *job, const char *why) {
@@ -333,7 +362,9 @@ void job_cancel(Job *job, const char *why) {
                 job_finish_with_error(job);
                 return;
         }
-        if ((job->run->phase != PHASE_STEPS && job->run->phase != PHASE_SURVEY) || job->run->cancel)
+        if ((job->run->phase != PHASE_STEPS && job->run->phase != PHASE_SURVEY &&
+             job->run->phase != PHASE_PREPARE) ||
+            job->run->cancel)
                 return;
 
         job->run->cancel = true;

@@ -31,11 +31,13 @@ struct Job {
         CarvedPlan *plan; /* NULL: made when it is its turn */
         GStrv words;      /* the plan's; never NULL */
         JobState state;
-        unsigned step;      /* the one that runs, from 0; = all: none does any more */
-        GError *error;      /* NULL: none so far */
-        uint64_t started;   /* µs, real time */
-        GPtrArray *callers; /* sd_bus_message: those who wait for the end */
-        struct JobRun *run; /* while it waits or runs; else NULL */
+        bool dry_run;         /* nothing was done, and so nothing is logged */
+        unsigned step;        /* the one that runs, from 0; = all: none does any more */
+        GError *error;        /* NULL: none so far */
+        uint64_t started;     /* µs, real time */
+        GHashTable *failures; /* of a best effort: UUID, or "" for the card → why; NULL: none yet */
+        GPtrArray *callers;   /* sd_bus_message: those who wait for the end */
+        struct JobRun *run;   /* while it waits or runs; else NULL */
 };
 
 /* Takes @order and @plan. */

@@ -8,6 +8,7 @@
 #include "jobs.h"
 #include "object.h"
 #include "reader.h"
+#include "restore.h"
 
 #define ACTIVE_MAX    1024U
 #define FINISHED_MAX  64U
@@ -46,9 +47,10 @@ static void dismiss(Job *job) {
                 return;
 
         g_clear_error(&job->error);
-        job->error = g_error_new_literal(CARVED_ERROR, CARVED_ERROR_CANCELLED,
-                                         "carved stops, with the work inside the kernel: it is settled at the "
-                                         "next start");
+        job->error =
+                g_error_new_literal(CARVED_ERROR, CARVED_ERROR_CANCELLED,
+                                    "carved stops, with the work inside the kernel: it is settled at the "
+                                    "next start");
         for (unsigned i = 0; i < job->callers->len; i++)
                 job_reply(job, job->callers->pdata[i]);
         g_ptr_array_set_size(job->callers, 0);
@@ -123,6 +125,8 @@ static int on_timer(sd_event_source *s, uint64_t usec, void *userdata) {
 static void log_end(const Job *job) {
         const char *kind = carved_order_kind_to_string(job->order->kind);
 
+        if (job->dry_run)
+                return;
         if (job->error)
                 g_message("Job %" G_GUINT64_FORMAT ", %s, asked for by uid %u: %s: %s", job->id, kind,
                           job->uid, job_state_to_string(job->state), job->error->message);
@@ -146,14 +150,18 @@ void jobs_over(Jobs *jobs, Job *job) {
                 forget_oldest(jobs);
         if (!jobs->timer)
                 arm(jobs);
+        restore_job_over(jobs->manager->restore, job);
         if (jobs->stopping && jobs->active == 0)
-                manager_stop(jobs->manager);
+                manager_check_stopped(jobs->manager);
 }
 
-bool jobs_stop(Jobs *jobs) {
+void jobs_stop(Jobs *jobs) {
         jobs->stopping = true;
         for (unsigned i = jobs->list->len; i > 0; i--)
                 job_cancel(jobs->list->pdata[i - 1], "carved stops");
+}
+
+bool jobs_are_over(const Jobs *jobs) {
         return jobs->active == 0;
 }
 
@@ -169,8 +177,8 @@ static Job *find_equal(Jobs *jobs, const char *key, uint32_t uid) {
         return NULL;
 }
 
-/* A card that does not answer: nobody is to wait for it. */
-static bool is_stalled(Jobs *jobs, const CarvedOrder *order, const CarvedPlan *plan, GError **error) {
+/* A card that does not answer: nobody is to wait for it. And one that is not ours to change. */
+static bool is_barred(Jobs *jobs, const CarvedOrder *order, const CarvedPlan *plan, GError **error) {
         unsigned n = plan ? plan->gpus->len : order->kind != CARVED_ORDER_DESTROY_VGPUS;
 
         for (unsigned i = 0; i < n; i++) {
@@ -179,11 +187,17 @@ static bool is_stalled(Jobs *jobs, const CarvedOrder *order, const CarvedPlan *p
                 const CarvedGpu *gpu = carved_model_find_gpu(jobs->manager->model, address);
                 char text[CARVED_PCI_ADDRESS_MAX];
 
-                if (!gpu || !gpu->stalled)
+                if (!gpu || (!gpu->stalled && manager_manages(jobs->manager, gpu)))
                         continue;
                 g_clear_error(error);
-                g_set_error(error, CARVED_ERROR, CARVED_ERROR_STALLED, "GPU %s does not answer: %s",
-                            carved_pci_address_format(address, text), gpu->reason.text);
+                carved_pci_address_format(address, text);
+                if (gpu->stalled)
+                        g_set_error(error, CARVED_ERROR, CARVED_ERROR_STALLED, "GPU %s does not answer: %s",
+                                    text, gpu->reason.text);
+                else
+                        g_set_error(error, CARVED_ERROR, CARVED_ERROR_NOT_SUPPORTED,
+                                    "GPU %s is not carved's to change: Manage=no stands in its configuration",
+                                    text);
                 return true;
         }
         return false;
@@ -260,12 +274,15 @@ int jobs_order(Jobs *jobs, CarvedOrder *given, const JobCall *call, sd_bus_error
 
         plan = carved_plan_make(jobs->manager->model, order, &e);
         busy = is_busy(jobs, order, plan);
-        if (is_stalled(jobs, order, plan, &e) || (!plan && (call->dry_run || !busy)))
+        if (is_barred(jobs, order, plan, &e) || (!plan && (call->dry_run || !busy)))
                 return bus_error_from_gerror(error, e);
 
-        empty = plan && plan->steps->len == 0 && !busy;
+        /* That all is as it is wanted is known only after a look: not every change sends an event. */
+        empty = plan && plan->steps->len == 0 && !carved_plan_changes_intent(plan) && !busy &&
+                order->kind != CARVED_ORDER_RESYNC;
         job = add(jobs, g_steal_pointer(&order), g_steal_pointer(&plan), call->uid);
         if (call->dry_run) {
+                job->dry_run = true;
                 job_finish_at_once(job);
                 return reply_begun(job, call->message);
         }
@@ -278,15 +295,31 @@ int jobs_order(Jobs *jobs, CarvedOrder *given, const JobCall *call, sd_bus_error
         return r;
 }
 
+void jobs_restore(Jobs *jobs, const CarvedPciAddress *gpu, bool settle) {
+        CarvedOrder *order;
+
+        if (jobs->stopping)
+                return;
+
+        order = g_new0(CarvedOrder, 1);
+        order->kind = CARVED_ORDER_RESTORE;
+        order->vf_index = -1;
+        order->gpu = *gpu;
+        order->settle = settle;
+        job_start(add(jobs, order, /* plan= */ NULL, /* uid= */ 0));
+}
+
 void job_reply(Job *job, sd_bus_message *message) {
         _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
         char path[JOB_PATH_MAX], vgpu_path[OBJECT_PATH_MAX] = "/";
+        bool adopts_one = job->order->kind == CARVED_ORDER_ADOPT && job->order->uuids;
         const CarvedVgpu *vgpu = NULL;
         int r;
 
         job_path(job, path);
-        if (job->order->kind == CARVED_ORDER_CREATE_VGPU)
-                vgpu = carved_model_find_vgpu(job->manager->model, job->order->uuids[0]);
+        if (job->order->kind == CARVED_ORDER_CREATE_VGPU || adopts_one)
+                vgpu = carved_model_find_vgpu(job->manager->model,
+                                              job->order->adopt_as ?: job->order->uuids[0]);
         if (vgpu)
                 object_path_of_vgpu(vgpu, vgpu_path);
 
@@ -295,6 +328,8 @@ void job_reply(Job *job, sd_bus_message *message) {
                 r = sd_bus_reply_method_error(message, &error);
         } else if (job->order->kind == CARVED_ORDER_CREATE_VGPU)
                 r = sd_bus_reply_method_return(message, "oo", vgpu_path, path);
+        else if (adopts_one)
+                r = sd_bus_reply_method_return(message, "o", vgpu_path);
         else
                 r = sd_bus_reply_method_return(message, "o", path);
         if (r < 0)

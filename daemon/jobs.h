@@ -19,6 +19,10 @@ typedef struct JobCall {
  * return. */
 int jobs_order(Jobs *jobs, CarvedOrder *order, const JobCall *call, sd_bus_error *error);
 
+/* By ourselves, for nobody who waits: makes the card as it is wanted; or @settle, only ends what was
+ * interrupted. */
+void jobs_restore(Jobs *jobs, const CarvedPciAddress *gpu, bool settle);
+
 Job *jobs_find(Jobs *jobs, uint64_t id); /* NULL: there is none */
 
 /* Of all, for listing. */
@@ -28,9 +32,9 @@ Job *jobs_nth(const Jobs *jobs, unsigned i);
 /* Job.c says: this one is over. */
 void jobs_over(Jobs *jobs, Job *job);
 
-/* No new ones, and those at work come to an end: true when there are none left. manager_stop() is called
- * again when the last one is over. */
-bool jobs_stop(Jobs *jobs);
+/* No new ones, and those at work come to an end; manager_check_stopped() follows when the last one has. */
+void jobs_stop(Jobs *jobs);
+bool jobs_are_over(const Jobs *jobs);
 
 /* Whoever still waits is told that nothing comes any more. While the loop runs: with it, the bus ends. */
 void jobs_dismiss(Jobs *jobs);

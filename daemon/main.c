@@ -13,10 +13,31 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(sd_event, sd_event_unref)
 static void help(void) {
         puts("carved [OPTION]\n\n"
              "Show the GPUs, VFs and vGPUs of this host on the system bus, as org.carved1.\n\n"
-             "  -h --help     show this\n"
-             "     --version  show the version\n\n"
+             "  -h --help          show this\n"
+             "     --version       show the version\n"
+             "     --check-config  read the configuration, say what is wrong with it, and end\n\n"
              "It is started by systemd or by the bus. Look at what it shows by `busctl tree org.carved1`.\n"
              "See org.carved1.xml for the interfaces.");
+}
+
+static void print_warning(const char *sentence, void *userdata) {
+        unsigned *n = userdata;
+
+        fprintf(stderr, "%s\n", sentence);
+        (*n)++;
+}
+
+static int check_config(void) {
+        unsigned warnings = 0;
+        Config config;
+
+        if (!config_load(config_roots, print_warning, &warnings, &config))
+                return EXIT_FAILURE;
+
+        for (unsigned i = 0; warnings == 0 && i < config.files->len; i++)
+                printf("%s: ok\n", (const char *) config.files->pdata[i]);
+        config_clear(&config);
+        return warnings == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 /* True: go on. */
@@ -24,6 +45,7 @@ static bool parse_options(int argc, char **argv, int *ret_status) {
         static const struct option options[] = {
                 { "help", no_argument, NULL, 'h' },
                 { "version", no_argument, NULL, 'v' },
+                { "check-config", no_argument, NULL, 'c' },
                 { NULL, 0, NULL, 0 },
         };
         int c;
@@ -36,6 +58,9 @@ static bool parse_options(int argc, char **argv, int *ret_status) {
                         return false;
                 case 'v':
                         puts("carved " CARVED_VERSION);
+                        return false;
+                case 'c':
+                        *ret_status = check_config();
                         return false;
                 default:
                         *ret_status = EXIT_FAILURE;
@@ -57,6 +82,11 @@ static int on_signal(sd_event_source *s, const struct signalfd_siginfo *info, vo
         return 0;
 }
 
+static int on_hangup(sd_event_source *s, const struct signalfd_siginfo *info, void *userdata) {
+        manager_reload(userdata);
+        return 0;
+}
+
 /* Blocked: they come through the loop. SIGCHLD likewise, for the workers. */
 static int set_up_signals(sd_event *event, Manager *m) {
         static const int ends[] = { SIGTERM, SIGINT };
@@ -67,13 +97,14 @@ static int set_up_signals(sd_event *event, Manager *m) {
                 if (r < 0)
                         return r;
         }
-        return 0;
+        return sd_event_add_signal(event, NULL, SIGHUP, on_hangup, m);
 }
 
 static void block_signals(void) {
         sigset_t set;
 
         sigemptyset(&set);
+        sigaddset(&set, SIGHUP);
         sigaddset(&set, SIGTERM);
         sigaddset(&set, SIGINT);
         sigaddset(&set, SIGCHLD);

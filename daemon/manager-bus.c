@@ -6,6 +6,7 @@
 #include "manager-bus.h"
 #include "order.h"
 #include "reason.h"
+#include "stored-bus.h"
 
 static int get_version(sd_bus *bus, const char *path, const char *interface, const char *property,
                        sd_bus_message *reply, void *userdata, sd_bus_error *error) {
@@ -227,6 +228,11 @@ const sd_bus_vtable manager_vtable[] = {
                                 method_get_inventory, SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_METHOD_WITH_ARGS("DestroyVgpus", SD_BUS_ARGS("as", uuids, "a{sv}", options),
                                 SD_BUS_RESULT("o", job), method_destroy_vgpus, SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD_WITH_ARGS("ListStored", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(ssos)", stored),
+                                method_list_stored, SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD_WITH_ARGS("Forget", SD_BUS_ARGS("s", identity, "a{sv}", options), SD_BUS_NO_RESULT,
+                                method_forget, SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_SIGNAL_WITH_ARGS("Restored", SD_BUS_ARGS("u", ok, "u", failed), 0),
         SD_BUS_SIGNAL_WITH_ARGS(
                 "JobFinished",
                 SD_BUS_ARGS("t", id, "o", job, "s", result, "s", error_name, "s", error_message), 0),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,8 +14,12 @@
 #include "bus.h"
 #include "discovery.h"
 #include "jobs.h"
+#include "keeper.h"
 #include "manager.h"
+#include "patrol.h"
+#include "peers.h"
 #include "reader.h"
+#include "restore.h"
 #include "usage.h"
 #include "vgpu-config.h"
 
@@ -26,9 +31,8 @@
 #define STOP_USEC (10 * G_USEC_PER_SEC)
 
 static const char *const state_names[_MANAGER_STATE_MAX] = {
-        [MANAGER_STARTING] = "starting",
-        [MANAGER_RUNNING] = "running",
-        [MANAGER_STOPPING] = "stopping",
+        [MANAGER_STARTING] = "starting", [MANAGER_RESTORING] = "restoring", [MANAGER_RUNNING] = "running",
+        [MANAGER_DEGRADED] = "degraded", [MANAGER_STOPPING] = "stopping",
 };
 
 const char *manager_state_to_string(ManagerState state) {
@@ -58,6 +62,23 @@ static int on_start_timer(sd_event_source *s, uint64_t usec, void *userdata) {
         return 0;
 }
 
+static void warn(const char *sentence, void *userdata) {
+        g_warning("%s", sentence);
+}
+
+/* Workers that run have a copy of what was. */
+static void load_config(Manager *m) {
+        Config fresh;
+
+        if (!config_load(config_roots, warn, /* userdata= */ NULL, &fresh)) {
+                g_warning("The configuration can't be read, keeping what held before");
+                return;
+        }
+        config_clear(&m->config);
+        m->config = fresh;
+        m->host.sriov_manage = m->config.sriov_manage;
+}
+
 int manager_new(sd_event *event, Log *log, Manager **ret) {
         g_autoptr(Manager) m = g_new0(Manager, 1);
         const char *directory = getenv("RUNTIME_DIRECTORY");
@@ -67,11 +88,14 @@ int manager_new(sd_event *event, Log *log, Manager **ret) {
         m->log = log;
         m->host.sysfs = "/sys";
         m->host.vgpu_config = CARVED_VGPU_CONFIG_PATH;
-        config_load(&m->config, CONFIG_PATH);
+        config_init(&m->config);
         m->host.sriov_manage = m->config.sriov_manage;
+        load_config(m);
         m->auth = auth_new();
         m->jobs = jobs_new(m);
         m->usage = usage_new(m);
+        m->restore = restore_new(m);
+        m->patrol = patrol_new(m);
         m->model = carved_model_new();
         m->readers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, free_reader);
         m->runtime_directory = g_strdup(directory && *directory ? directory : "/run/carved");
@@ -89,16 +113,35 @@ int manager_new(sd_event *event, Log *log, Manager **ret) {
         r = bus_new(m, &m->bus);
         if (r < 0)
                 return r;
-        r = discovery_new(m, &m->discovery);
+        r = peers_new(m, &m->peers);
         if (r < 0)
                 return r;
-        r = sd_event_add_time_relative(m->event, &m->start_timer, CLOCK_MONOTONIC, START_USEC, 0,
-                                       on_start_timer, m);
+        r = keeper_new(m, &m->keeper);
         if (r < 0)
                 return r;
 
         *ret = g_steal_pointer(&m);
         return 0;
+}
+
+/* Before that, what is ours would be shown as somebody else's. */
+void manager_loaded(Manager *m) {
+        peers_begin(m->peers);
+}
+
+void manager_knows_peers(Manager *m) {
+        int r;
+
+        r = discovery_new(m, &m->discovery);
+        if (r >= 0)
+                r = sd_event_add_time_relative(m->event, &m->start_timer, CLOCK_MONOTONIC, START_USEC, 0,
+                                               on_start_timer, m);
+        if (r < 0) {
+                g_critical("Failed to start: %s", g_strerror(-r));
+                sd_event_exit(m->event, EXIT_FAILURE);
+                return;
+        }
+        restore_begin(m->restore);
 }
 
 Manager *manager_free(Manager *m) {
@@ -108,7 +151,11 @@ Manager *manager_free(Manager *m) {
         sd_event_source_disable_unref(m->start_timer);
         sd_event_source_disable_unref(m->stop_timer);
         discovery_free(m->discovery);
+        keeper_free(m->keeper);
         jobs_free(m->jobs);
+        restore_free(m->restore);
+        patrol_free(m->patrol);
+        peers_free(m->peers);
         usage_free(m->usage);
         g_hash_table_unref(m->readers);
         bus_free(m->bus);
@@ -120,6 +167,10 @@ Manager *manager_free(Manager *m) {
         g_free(m->status);
         g_free(m);
         return NULL;
+}
+
+bool manager_manages(const Manager *m, const CarvedGpu *gpu) {
+        return config_manages(&m->config, &gpu->address, gpu->vendor_id, gpu->device_id);
 }
 
 Reader *manager_find_reader(Manager *m, const CarvedPciAddress *address) {
@@ -159,32 +210,103 @@ static void set_state(Manager *m, ManagerState state) {
         tell_status(m);
 }
 
-void manager_apply(Manager *m, CarvedUpdate *update) {
-        CarvedUpdateKind kind = update->kind;
-        g_autoptr(GArray) changes = carved_model_apply(m->model, update);
+static bool is_degraded(Manager *m) {
+        for (unsigned i = 0; i < carved_model_n_gpus(m->model); i++) {
+                const CarvedGpu *gpu = carved_model_nth_gpu(m->model, i);
 
-        bus_emit(m->bus, changes);
-        if (kind != CARVED_UPDATE_BUSY && kind != CARVED_UPDATE_USERS)
-                usage_follow(m->usage, &update->address);
-        if (m->state == MANAGER_RUNNING)
-                tell_status(m);
+                if (gpu->sync == CARVED_SYNC_OUT_OF_SYNC || gpu->sync == CARVED_SYNC_CONTESTED)
+                        return true;
+        }
+        return false;
 }
 
-void manager_check_started(Manager *m) {
+/* Once it is up: is all there that is wanted? */
+static void update_state(Manager *m) {
+        if (m->state == MANAGER_RUNNING || m->state == MANAGER_DEGRADED)
+                set_state(m, is_degraded(m) ? MANAGER_DEGRADED : MANAGER_RUNNING);
+}
+
+static bool is_contested(Manager *m, const CarvedPciAddress *address) {
+        const CarvedGpu *gpu = carved_model_find_gpu(m->model, address);
+
+        return gpu && gpu->sync == CARVED_SYNC_CONTESTED;
+}
+
+void manager_apply(Manager *m, CarvedUpdate *update) {
+        CarvedUpdateKind kind = update->kind;
+        bool contested = is_contested(m, &update->address);
+        g_autoptr(GArray) changes = NULL;
+
+        update->now = (uint64_t) g_get_monotonic_time();
+        changes = carved_model_apply(m->model, update);
+        bus_emit(m->bus, changes);
+        if (kind == CARVED_UPDATE_USERS)
+                return;
+        if (kind != CARVED_UPDATE_BUSY) {
+                usage_follow(m->usage, &update->address);
+                patrol_check(m->patrol);
+                update_state(m);
+        }
+        if (!contested && is_contested(m, &update->address))
+                peers_name_rivals(m->peers, &update->address);
+        if (m->state == MANAGER_RUNNING || m->state == MANAGER_DEGRADED)
+                tell_status(m);
+        if (kind != CARVED_UPDATE_STORED && kind != CARVED_UPDATE_INTENT)
+                restore_consider(m->restore, &update->address);
+}
+
+bool manager_has_looked(Manager *m) {
         GHashTableIter iter;
         void *reader;
 
-        if (m->state != MANAGER_STARTING || !discovery_is_done(m->discovery))
-                return;
+        if (!m->discovery || !discovery_is_done(m->discovery))
+                return false;
 
         g_hash_table_iter_init(&iter, m->readers);
         while (g_hash_table_iter_next(&iter, NULL, &reader))
                 if (!reader_has_looked(reader))
-                        return;
+                        return false;
 
-        m->start_timer = sd_event_source_disable_unref(m->start_timer);
-        set_state(m, MANAGER_RUNNING);
-        bus_own_name(m->bus);
+        return true;
+}
+
+/* Cards that something is wanted of, and that did not come. */
+static void show_lost(Manager *m) {
+        g_autoptr(GArray) gpus = carved_model_wanted_gpus(m->model);
+
+        for (unsigned i = 0; i < gpus->len; i++) {
+                CarvedUpdate update = { .kind = CARVED_UPDATE_GONE,
+                                        .address = g_array_index(gpus, CarvedPciAddress, i) };
+
+                if (!carved_model_find_gpu(m->model, &update.address))
+                        manager_apply(m, &update);
+        }
+}
+
+void manager_check_started(Manager *m) {
+        if (m->state == MANAGER_STARTING && manager_has_looked(m)) {
+                m->start_timer = sd_event_source_disable_unref(m->start_timer);
+                show_lost(m);
+                set_state(m, MANAGER_RESTORING);
+                bus_own_name(m->bus);
+                restore_check(m->restore);
+        }
+        if (m->state == MANAGER_RESTORING && restore_is_over(m->restore)) {
+                set_state(m, is_degraded(m) ? MANAGER_DEGRADED : MANAGER_RUNNING);
+                bus_own_name(m->bus);
+        }
+}
+
+void manager_reload(Manager *m) {
+        bool tell = bus_was_ready(m->bus) && m->state != MANAGER_STOPPING;
+
+        /* Else READY=1 would say what is not so. */
+        if (tell)
+                sd_notifyf(/* unset_environment= */ false, "RELOADING=1\nMONOTONIC_USEC=%" PRIi64,
+                           g_get_monotonic_time());
+        load_config(m);
+        if (tell)
+                sd_notify(/* unset_environment= */ false, "READY=1");
 }
 
 static int on_stop_timer(sd_event_source *s, uint64_t usec, void *userdata) {
@@ -212,6 +334,11 @@ static void begin_stop(Manager *m) {
 void manager_stop(Manager *m) {
         if (m->state != MANAGER_STOPPING)
                 begin_stop(m);
-        if (jobs_stop(m->jobs))
+        jobs_stop(m->jobs);
+        manager_check_stopped(m);
+}
+
+void manager_check_stopped(Manager *m) {
+        if (m->state == MANAGER_STOPPING && jobs_are_over(m->jobs) && keeper_is_idle(m->keeper))
                 sd_event_exit(m->event, EXIT_SUCCESS);
 }

@@ -14,13 +14,19 @@ typedef struct Auth Auth;
 typedef struct Bus Bus;
 typedef struct Discovery Discovery;
 typedef struct Jobs Jobs;
+typedef struct Keeper Keeper;
 typedef struct Log Log;
+typedef struct Patrol Patrol;
+typedef struct Peers Peers;
 typedef struct Reader Reader;
+typedef struct Restore Restore;
 typedef struct Usage Usage;
 
 typedef enum ManagerState {
         MANAGER_STARTING,
+        MANAGER_RESTORING,
         MANAGER_RUNNING,
+        MANAGER_DEGRADED, /* something that is wanted is not there */
         MANAGER_STOPPING,
         _MANAGER_STATE_MAX
 } ManagerState;
@@ -36,6 +42,10 @@ typedef struct Manager {
         CarvedModel *model;
         GHashTable *readers; /* address as text → Reader */
         Discovery *discovery;
+        Keeper *keeper;
+        Restore *restore;
+        Patrol *patrol;
+        Peers *peers;
         Jobs *jobs;
         Usage *usage;
         Auth *auth;
@@ -58,7 +68,22 @@ void manager_apply(Manager *m, CarvedUpdate *update);
 /* A reader or the scan has had its first answer: perhaps the last one that the start waits for. */
 void manager_check_started(Manager *m);
 
+/* Has each card had its first look? */
+bool manager_has_looked(Manager *m);
+
+/* What is wanted has been read; and what others want: the cards can come. */
+void manager_loaded(Manager *m);
+void manager_knows_peers(Manager *m);
+
+/* Reads the configuration again. What is under way goes on as it began. */
+void manager_reload(Manager *m);
+
 /* Ends when the work under way has, or has been undone; but not later than in ten seconds. */
 void manager_stop(Manager *m);
+/* Something is through that the end waits for. */
+void manager_check_stopped(Manager *m);
+
+/* Does the configuration let us change anything on this card? */
+bool manager_manages(const Manager *m, const CarvedGpu *gpu);
 
 Reader *manager_find_reader(Manager *m, const CarvedPciAddress *address);

@@ -47,7 +47,7 @@ const char *object_path(const CarvedObject *object, char buf[static OBJECT_PATH_
 const char *object_path_of_vgpu(const CarvedVgpu *vgpu, char buf[static OBJECT_PATH_MAX]) {
         CarvedObject object = { .kind = CARVED_OBJECT_VGPU,
                                 .gpu = vgpu->gpu->address,
-                                .vf_index = vgpu->vf_index };
+                                .vf_index = carved_vgpu_place(vgpu) };
 
         memcpy(object.uuid, vgpu->uuid, sizeof object.uuid);
         return object_path(&object, buf);
@@ -142,7 +142,7 @@ unsigned object_find(Manager *m, const CarvedObject *object, Target *ret) {
         }
         if (object->kind == CARVED_OBJECT_VGPU) {
                 t.vgpu = carved_gpu_find_vgpu(t.gpu, object->uuid);
-                if (!t.vgpu || t.vgpu->vf_index != object->vf_index)
+                if (!t.vgpu || carved_vgpu_place(t.vgpu) != object->vf_index)
                         return 0;
         }
 
@@ -161,6 +161,8 @@ static void list_gpu(GPtrArray *list, const CarvedGpu *gpu) {
         }
         for (unsigned i = 0; i < gpu->vgpus->len; i++)
                 g_ptr_array_add(list, strdup(object_path_of_vgpu(gpu->vgpus->pdata[i], path)));
+        for (unsigned i = 0; i < gpu->absent->len; i++)
+                g_ptr_array_add(list, strdup(object_path_of_vgpu(gpu->absent->pdata[i], path)));
 }
 
 char **object_list(Manager *m) {
@@ -188,13 +190,4 @@ int object_append_labels(sd_bus_message *reply, GStrv labels) {
         for (char **pair = labels; r >= 0 && pair && pair[0]; pair += 2)
                 r = sd_bus_message_append(reply, "{ss}", pair[0], pair[1]);
         return r < 0 ? r : sd_bus_message_close_container(reply);
-}
-
-int object_set_labels(Manager *m, const CarvedPciAddress *gpu, const char *uuid, GStrv labels,
-                      sd_bus_message *message) {
-        CarvedIntentChange change = { .label = uuid, .labels = labels };
-        CarvedUpdate update = { .kind = CARVED_UPDATE_INTENT, .address = *gpu, .intent = &change };
-
-        manager_apply(m, &update);
-        return sd_bus_reply_method_return(message, NULL);
 }

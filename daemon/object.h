@@ -64,10 +64,6 @@ int object_append_reason(sd_bus_message *reply, const CarvedReason *reason);
 /* Appends "a{ss}". */
 int object_append_labels(sd_bus_message *reply, GStrv labels);
 
-/* Sets them, of a vGPU or, with "", of the card, and answers. */
-int object_set_labels(Manager *m, const CarvedPciAddress *gpu, const char *uuid, GStrv labels,
-                      sd_bus_message *message);
-
 /* A getter in one line: what it appends, of `t`, the Target. */
 #define GETTER(function, type, value)                                                                        \
         static int function(sd_bus *bus, const char *path, const char *interface, const char *property,      \

@@ -25,7 +25,8 @@ static int method_enable_vfs(sd_bus_message *message, void *userdata, sd_bus_err
         g_autoptr(CarvedOrder) order = NULL;
         Target *t = userdata;
         JobCall call = { 0 };
-        const Option options[] = { ORDER_OPTIONS(&call), { NULL } };
+        bool persist = true;
+        const Option options[] = { ORDER_OPTIONS(&call), { "persist", OPTION_BOOL, &persist }, { NULL } };
         int r;
 
         order = order_new(CARVED_ORDER_ENABLE_VFS, &t->gpu->address);
@@ -35,6 +36,7 @@ static int method_enable_vfs(sd_bus_message *message, void *userdata, sd_bus_err
         if (r < 0)
                 return r;
 
+        order->transient = !persist;
         return order_place(t->manager, g_steal_pointer(&order), &call, message, error);
 }
 

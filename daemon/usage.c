@@ -249,10 +249,12 @@ void usage_follow(Usage *usage, const CarvedPciAddress *address) {
 
         g_hash_table_iter_init(&iter, usage->watches);
         while (g_hash_table_iter_next(&iter, &uuid, &p)) {
+                const CarvedVgpu *vgpu = gpu ? carved_gpu_find_vgpu(gpu, uuid) : NULL;
                 Watch *watch = p;
 
+                /* One that is only wanted has no node: when it is made again, the node is another. */
                 if (carved_pci_address_compare(&watch->gpu, address) == 0 &&
-                    (!gpu || !carved_gpu_find_vgpu(gpu, uuid)))
+                    (!vgpu || vgpu->state != CARVED_VGPU_ACTIVE))
                         g_hash_table_iter_remove(&iter);
         }
         for (unsigned i = 0; gpu && i < gpu->vgpus->len; i++)

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 
+#include <string.h>
+
 #include "bus-error.h"
+#include "intent-change.h"
 #include "libvirt-xml.h"
 #include "order.h"
 #include "policy.h"
 #include "usage.h"
 
-/* Until there is a store, each vGPU is there, kept by nobody, and leased to nobody. */
-GETTER(get_active, "s", "active")
+/* Until there are leases. */
 GETTER(get_origin, "s", t->vgpu->ours ? "carved" : "foreign")
 GETTER(get_in_use, "b", t->vgpu->in_use)
-GETTER(get_false, "b", false)
+GETTER(get_state, "s", carved_vgpu_state_to_string(t->vgpu->state))
+GETTER(get_persistent, "b", t->vgpu->persistent)
 GETTER(get_nothing, "s", "")
 GETTER(get_never, "t", UINT64_C(0))
 
@@ -49,7 +52,7 @@ static int get_type_name(sd_bus *bus, const char *path, const char *interface, c
         const Target *t = userdata;
         const CarvedType *type = carved_vgpu_type(t->vgpu);
 
-        return sd_bus_message_append(reply, "s", type && type->name ? type->name : "");
+        return sd_bus_message_append(reply, "s", type && type->name ? type->name : t->vgpu->type_name ?: "");
 }
 
 static int get_resource(sd_bus *bus, const char *path, const char *interface, const char *property,
@@ -65,13 +68,18 @@ static const char *address_of(const Target *t, char buf[static CARVED_PCI_ADDRES
         return carved_pci_address_format(t->vf ? &t->vf->address : &t->gpu->address, buf);
 }
 
+/* On no VF now, though it is wanted on one: its address is not known. */
+static bool is_nowhere(const Target *t) {
+        return t->vgpu->vf_index >= 0 && !t->vf;
+}
+
 /* An mdev has no PCI address of its own. */
 static int get_address(sd_bus *bus, const char *path, const char *interface, const char *property,
                        sd_bus_message *reply, void *userdata, sd_bus_error *error) {
         const Target *t = userdata;
         char address[CARVED_PCI_ADDRESS_MAX] = "";
 
-        if (t->vgpu->framework != CARVED_FRAMEWORK_MDEV)
+        if (t->vgpu->framework != CARVED_FRAMEWORK_MDEV && !is_nowhere(t))
                 address_of(t, address);
         return sd_bus_message_append(reply, "s", address);
 }
@@ -90,10 +98,12 @@ static int get_device_node(sd_bus *bus, const char *path, const char *interface,
 static int get_libvirt_name(sd_bus *bus, const char *path, const char *interface, const char *property,
                             sd_bus_message *reply, void *userdata, sd_bus_error *error) {
         const Target *t = userdata;
-        char address[CARVED_PCI_ADDRESS_MAX], name[128];
+        char address[CARVED_PCI_ADDRESS_MAX], name[128] = "";
 
         address_of(t, address);
-        if (t->vgpu->framework == CARVED_FRAMEWORK_MDEV)
+        if (is_nowhere(t))
+                *name = '\0';
+        else if (t->vgpu->framework == CARVED_FRAMEWORK_MDEV)
                 g_snprintf(name, sizeof name, "mdev_%s_%s", t->vgpu->uuid, address);
         else
                 g_snprintf(name, sizeof name, "pci_%s", address);
@@ -161,13 +171,34 @@ static int method_set_labels(sd_bus_message *message, void *userdata, sd_bus_err
         if (!carved_policy_is_ours(t->vgpu, &e))
                 return bus_error_from_gerror(error, e);
 
-        return object_set_labels(t->manager, &t->gpu->address, t->vgpu->uuid, labels, message);
+        return intent_change(
+                t->manager, &t->gpu->address,
+                &(CarvedIntentChange){ .set_labels = true, .label = t->vgpu->uuid, .labels = labels },
+                message);
 }
 
-/* Until there is a store, none is kept, and none can be. */
+/* A vGPU that is kept needs its VFs kept, too. */
+static CarvedIntentChange persistence(const Target *t, const CarvedWanted *now, bool persistent) {
+        const CarvedIntent *intent = carved_model_intent(t->manager->model, &t->gpu->address);
+        CarvedIntentChange change = { .adds = g_ptr_array_new_with_free_func(
+                                              (GDestroyNotify) carved_wanted_free) };
+        CarvedWanted *wanted = carved_wanted_copy(now);
+
+        wanted->transient = !persistent;
+        g_ptr_array_add(change.adds, wanted);
+        if (persistent && wanted->vf_index >= 0 && intent->vfs_transient) {
+                change.set_vfs = true;
+                change.vfs = intent->vfs;
+        }
+        return change;
+}
+
 static int method_set_persistent(sd_bus_message *message, void *userdata, sd_bus_error *error) {
         Target *t = userdata;
+        const CarvedIntent *intent = carved_model_intent(t->manager->model, &t->gpu->address);
+        const CarvedWanted *now = intent ? carved_intent_find(intent, t->vgpu->uuid) : NULL;
         g_autoptr(GError) e = NULL;
+        CarvedIntentChange change;
         int r, persistent;
 
         r = sd_bus_message_read(message, "b", &persistent);
@@ -179,11 +210,37 @@ static int method_set_persistent(sd_bus_message *message, void *userdata, sd_bus
                 return r;
         if (!carved_policy_is_ours(t->vgpu, &e))
                 return bus_error_from_gerror(error, e);
-        if (persistent)
-                return bus_error_set(error, CARVED_ERROR_NOT_SUPPORTED,
-                                     "carved keeps nothing over a reboot yet");
+        if (!now || now->transient == !persistent)
+                return sd_bus_reply_method_return(message, NULL);
 
-        return sd_bus_reply_method_return(message, NULL);
+        change = persistence(t, now, persistent);
+        r = intent_change(t->manager, &t->gpu->address, &change, message);
+        g_ptr_array_unref(change.adds);
+        return r;
+}
+
+/* Somebody else's becomes ours, as it is. */
+static int method_adopt(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        g_autoptr(CarvedOrder) order = NULL;
+        Target *t = userdata;
+        const char *uuid = NULL;
+        const Option options[] = { { "uuid", OPTION_STRING, &uuid }, { NULL } };
+        JobCall call = { 0 };
+        int r;
+
+        r = options_read(message, options, error);
+        if (r < 0)
+                return r;
+        if (uuid && !carved_uuid_is_valid(uuid))
+                return bus_error_no_uuid(error, uuid);
+
+        order = order_for(t, CARVED_ORDER_ADOPT);
+        order->adopt_as = uuid ? g_ascii_strdown(uuid, -1) : NULL;
+        if (uuid && strcmp(order->adopt_as, t->vgpu->uuid) != 0 &&
+            carved_model_find_vgpu(t->manager->model, order->adopt_as))
+                return bus_error_set(error, CARVED_ERROR_EXISTS, "Another vGPU has this UUID");
+
+        return order_place(t->manager, g_steal_pointer(&order), &call, message, error);
 }
 
 static int method_get_users(sd_bus_message *message, void *userdata, sd_bus_error *error) {
@@ -228,9 +285,9 @@ static const sd_bus_vtable vtable[] = {
         SD_BUS_PROPERTY("TypeName", "s", get_type_name, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("Resource", "s", get_resource, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("Framework", "s", get_framework, 0, SD_BUS_VTABLE_PROPERTY_CONST),
-        SD_BUS_PROPERTY("State", "s", get_active, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+        SD_BUS_PROPERTY("State", "s", get_state, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("Origin", "s", get_origin, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
-        SD_BUS_PROPERTY("Persistent", "b", get_false, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+        SD_BUS_PROPERTY("Persistent", "b", get_persistent, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("InUse", "b", get_in_use, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("Owner", "s", get_nothing, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("LeaseExpires", "t", get_never, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
@@ -253,6 +310,8 @@ static const sd_bus_vtable vtable[] = {
                                 SD_BUS_NO_RESULT, method_set_persistent, SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_METHOD_WITH_ARGS("SetLabels", SD_BUS_ARGS("a{ss}", labels, "a{sv}", options), SD_BUS_NO_RESULT,
                                 method_set_labels, SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD_WITH_ARGS("Adopt", SD_BUS_ARGS("a{sv}", options), SD_BUS_RESULT("o", vgpu),
+                                method_adopt, SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_METHOD_WITH_ARGS("GetLibvirtXml", SD_BUS_ARGS("a{sv}", options), SD_BUS_RESULT("s", xml),
                                 method_get_libvirt_xml, SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_VTABLE_END
@@ -268,6 +327,8 @@ static const ObjectProperty properties[] = {
         { CARVED_FIELD_PLACEMENT, "PlacementId" },
         { CARVED_FIELD_PARAMS, "Params" },
         { CARVED_FIELD_ORIGIN, "Origin" },
+        { CARVED_FIELD_STATE, "State" },
+        { CARVED_FIELD_PERSISTENT, "Persistent" },
         { CARVED_FIELD_IN_USE, "InUse" },
         { CARVED_FIELD_LABELS, "Labels" },
         { CARVED_FIELD_ERROR, "LastError" },

@@ -37,7 +37,7 @@ static int method_create_vgpu(sd_bus_message *message, void *userdata, sd_bus_er
         const char *type, *uuid = NULL, *params = "";
         Target *t = userdata;
         JobCall call = { 0 };
-        bool persist = true; /* until there is a store, nothing is kept: Persistent says so */
+        bool persist = true;
         int r;
 
         order = order_new(CARVED_ORDER_CREATE_VGPU, &t->gpu->address);
@@ -58,6 +58,7 @@ static int method_create_vgpu(sd_bus_message *message, void *userdata, sd_bus_er
 
         order->type = g_strdup(type);
         order->params = g_strdup(params);
+        order->transient = !persist;
         order->vf_index = t->vf ? (int32_t) t->vf->index : -1;
         return order_place(t->manager, g_steal_pointer(&order), &call, message, error);
 }

@@ -14,6 +14,9 @@
 #include "error.h"
 #include "frame.h"
 #include "gate.h"
+#include "managers.h"
+#include "mdevctl.h"
+#include "store-process.h"
 #include "udev.h"
 #include "users.h"
 #include "worker-process.h"
@@ -122,6 +125,15 @@ static GVariant *users(const CarvedHost *host, GVariant *request) {
         return g_variant_builder_end(&builder);
 }
 
+/* What mdevctl makes by itself, and which other managers run. */
+static GVariant *peers(void) {
+        g_autoptr(GPtrArray) complaints = NULL, list = carved_mdevctl_read(CARVED_MDEVCTL_PATH, &complaints);
+        g_auto(GStrv) running = carved_managers_running();
+
+        return g_variant_new("(@" CARVED_MDEVCTL_TYPE "^as)", carved_mdevctl_to_variant(list, complaints),
+                             running);
+}
+
 static GVariant *answer(const WorkerContext *context, const Frame *request, GError **error) {
         switch (request->kind) {
         case FRAME_SCAN:
@@ -130,6 +142,12 @@ static GVariant *answer(const WorkerContext *context, const Frame *request, GErr
                 return carve(context->host, request->value, error);
         case FRAME_USERS:
                 return users(context->host, request->value);
+        case FRAME_PEERS:
+                return peers();
+        case FRAME_LOAD:
+                return store_process_load(request->value);
+        case FRAME_STORE:
+                return store_process_write(request->value, error);
         default:
                 return snapshot(context->host, request->value, error);
         }

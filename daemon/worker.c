@@ -25,6 +25,7 @@ struct Worker {
         GByteArray *buffer;
         uint64_t sequence;
         bool busy;
+        bool died;
         FrameKind next_kind; /* the request that waits for the last process to be gone; next NULL: none */
         GVariant *next;
         sd_event_source *child_source, *io_source, *deadline_source, *idle_source;
@@ -91,6 +92,10 @@ bool worker_is_busy(const Worker *w) {
         return w->busy;
 }
 
+bool worker_has_died(const Worker *w) {
+        return w->died;
+}
+
 static void tell(Worker *w, WorkerEvent event, GVariant *value, const char *text) {
         if (event == WORKER_DONE || event == WORKER_FAILED) {
                 w->busy = false;
@@ -143,6 +148,7 @@ static bool take_frame(Worker *w, const Frame *frame) {
 
 static void on_nonsense(Worker *w) {
         hang_up(w);
+        w->died = true;
         if (w->busy)
                 tell(w, WORKER_FAILED, NULL, "The worker process answered nonsense");
 }
@@ -259,6 +265,8 @@ static int on_exit_of_child(sd_event_source *s, const siginfo_t *info, void *use
         if (!w->busy)
                 return 0;
 
+        w->died = true;
+
         text = info->si_code == CLD_EXITED
                        ? g_strdup_printf("The worker process ended with status %d", info->si_status)
                        : g_strdup_printf("The worker process was ended by signal %d", info->si_status);
@@ -292,6 +300,7 @@ int worker_submit(Worker *w, FrameKind kind, GVariant *request, uint64_t deadlin
         }
 
         w->busy = true;
+        w->died = false;
         r = sd_event_add_time_relative(w->event, &w->deadline_source, CLOCK_MONOTONIC, deadline_usec,
                                        G_USEC_PER_SEC / 10, on_deadline, w);
         if (r < 0)

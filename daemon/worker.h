@@ -33,5 +33,8 @@ Worker *worker_free(Worker *worker);
 
 bool worker_is_busy(const Worker *worker);
 
+/* Was the last failure its own end, so that nobody knows what it did? */
+bool worker_has_died(const Worker *worker);
+
 /* Takes a floating @request. 0 or -errno: could not even be asked. -EBUSY: has a request already. */
 int worker_submit(Worker *worker, FrameKind kind, GVariant *request, uint64_t deadline_usec);

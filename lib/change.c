@@ -31,7 +31,7 @@ static CarvedChange for_vf(const CarvedVf *vf) {
 static CarvedChange for_vgpu(const CarvedVgpu *vgpu) {
         CarvedChange change = { .object = { .kind = CARVED_OBJECT_VGPU,
                                             .gpu = vgpu->gpu->address,
-                                            .vf_index = vgpu->vf_index } };
+                                            .vf_index = carved_vgpu_place(vgpu) } };
 
         memcpy(change.object.uuid, vgpu->uuid, sizeof change.object.uuid);
         return change;
@@ -112,10 +112,14 @@ static unsigned gpu_fields(const CarvedGpu *a, const CarvedGpu *b) {
                 fields |= CARVED_FIELD_STATE;
         if (!same_reason(&a->reason, &b->reason))
                 fields |= CARVED_FIELD_REASONS;
-        if (g_strcmp0(a->error, b->error) != 0)
+        if (g_strcmp0(a->error ?: a->trouble, b->error ?: b->trouble) != 0)
                 fields |= CARVED_FIELD_ERROR;
         if (!same_labels(a->labels, b->labels))
                 fields |= CARVED_FIELD_LABELS;
+        if (a->sync != b->sync)
+                fields |= CARVED_FIELD_SYNC;
+        if (g_strcmp0(a->stored_identity, b->stored_identity) != 0)
+                fields |= CARVED_FIELD_STORED_IDENTITY;
         if (a->total_vfs != b->total_vfs)
                 fields |= CARVED_FIELD_TOTAL_VFS;
         if (a->num_vfs != b->num_vfs)
@@ -179,7 +183,7 @@ static unsigned vgpu_fields(const CarvedVgpu *a, const CarvedVgpu *b) {
 
         if (g_strcmp0(a->type, b->type) != 0)
                 fields |= CARVED_FIELD_TYPE;
-        if (g_strcmp0(x ? x->name : NULL, y ? y->name : NULL) != 0)
+        if (g_strcmp0(x ? x->name : a->type_name, y ? y->name : b->type_name) != 0)
                 fields |= CARVED_FIELD_TYPE_NAME;
         if (g_strcmp0(a->params, b->params) != 0)
                 fields |= CARVED_FIELD_PARAMS;
@@ -197,6 +201,10 @@ static unsigned vgpu_fields(const CarvedVgpu *a, const CarvedVgpu *b) {
                 fields |= CARVED_FIELD_IN_USE;
         if (!same_labels(a->labels, b->labels))
                 fields |= CARVED_FIELD_LABELS;
+        if (a->state != b->state)
+                fields |= CARVED_FIELD_STATE;
+        if (a->persistent != b->persistent)
+                fields |= CARVED_FIELD_PERSISTENT;
         return fields;
 }
 
@@ -210,13 +218,25 @@ static const CarvedVf *same_vf(const CarvedGpu *gpu, const CarvedVf *vf) {
 static const CarvedVgpu *same_vgpu(const CarvedGpu *gpu, const CarvedVgpu *vgpu) {
         const CarvedVgpu *other = gpu ? carved_gpu_find_vgpu(gpu, vgpu->uuid) : NULL;
 
-        return other && other->vf_index == vgpu->vf_index && other->framework == vgpu->framework ? other
-                                                                                                 : NULL;
+        /* Absent or not is another place as well, but for those straight on the GPU: there it is a change. */
+        return other && other->vf_index == vgpu->vf_index && other->framework == vgpu->framework &&
+                               carved_vgpu_place(other) == carved_vgpu_place(vgpu)
+                       ? other
+                       : NULL;
+}
+
+/* Those that are there, and those that are wanted only. */
+static unsigned count_vgpus(const CarvedGpu *gpu) {
+        return gpu->vgpus->len + gpu->absent->len;
+}
+
+static const CarvedVgpu *nth_vgpu(const CarvedGpu *gpu, unsigned i) {
+        return i < gpu->vgpus->len ? gpu->vgpus->pdata[i] : gpu->absent->pdata[i - gpu->vgpus->len];
 }
 
 static void list_removed(GArray *list, const CarvedGpu *old, const CarvedGpu *new) {
-        for (unsigned i = 0; i < old->vgpus->len; i++) {
-                const CarvedVgpu *vgpu = old->vgpus->pdata[i];
+        for (unsigned i = 0; i < count_vgpus(old); i++) {
+                const CarvedVgpu *vgpu = nth_vgpu(old, i);
                 CarvedChange change = for_vgpu(vgpu);
 
                 change.removed = CARVED_FACET_VGPU;
@@ -254,8 +274,8 @@ static void list_added(GArray *list, const CarvedGpu *old, const CarvedGpu *new)
                 if (change.added)
                         g_array_append_val(list, change);
         }
-        for (unsigned i = 0; i < new->vgpus->len; i++) {
-                const CarvedVgpu *vgpu = new->vgpus->pdata[i];
+        for (unsigned i = 0; i < count_vgpus(new); i++) {
+                const CarvedVgpu *vgpu = nth_vgpu(new, i);
 
                 change = for_vgpu(vgpu);
                 change.added = CARVED_FACET_VGPU;
@@ -282,8 +302,8 @@ static void list_changed(GArray *list, const CarvedGpu *old, const CarvedGpu *ne
                 if (change.fields)
                         g_array_append_val(list, change);
         }
-        for (unsigned i = 0; i < new->vgpus->len; i++) {
-                const CarvedVgpu *vgpu = new->vgpus->pdata[i], *before = same_vgpu(old, vgpu);
+        for (unsigned i = 0; i < count_vgpus(new); i++) {
+                const CarvedVgpu *vgpu = nth_vgpu(new, i), *before = same_vgpu(old, vgpu);
 
                 change = for_vgpu(vgpu);
                 change.kept = CARVED_FACET_VGPU;

@@ -16,7 +16,22 @@ static const char *const framework_names[_CARVED_FRAMEWORK_MAX] = {
 static const char *const gpu_state_names[_CARVED_GPU_STATE_MAX] = {
         [CARVED_GPU_READY] = "ready",         [CARVED_GPU_NO_DRIVER] = "no-driver",
         [CARVED_GPU_UNSETTLED] = "unsettled", [CARVED_GPU_BUSY] = "busy",
-        [CARVED_GPU_STALLED] = "stalled",
+        [CARVED_GPU_STALLED] = "stalled",     [CARVED_GPU_LOST] = "lost",
+        [CARVED_GPU_MISMATCH] = "mismatch",
+};
+
+static const char *const vgpu_state_names[_CARVED_VGPU_STATE_MAX] = {
+        [CARVED_VGPU_ACTIVE] = "active",
+        [CARVED_VGPU_DEFINED] = "defined",
+        [CARVED_VGPU_MISSING] = "missing",
+        [CARVED_VGPU_FAILED] = "failed",
+};
+
+static const char *const sync_state_names[_CARVED_SYNC_STATE_MAX] = {
+        [CARVED_SYNC_UNMANAGED] = "unmanaged",
+        [CARVED_SYNC_SYNCED] = "synced",
+        [CARVED_SYNC_OUT_OF_SYNC] = "out-of-sync",
+        [CARVED_SYNC_CONTESTED] = "contested",
 };
 
 static const char *const vf_role_names[_CARVED_VF_ROLE_MAX] = {
@@ -30,12 +45,29 @@ const char *carved_framework_to_string(CarvedFramework framework) {
         return framework_names[framework];
 }
 
+bool carved_framework_from_string(const char *text, CarvedFramework *ret) {
+        for (CarvedFramework i = 0; i < _CARVED_FRAMEWORK_MAX; i++)
+                if (strcmp(framework_names[i], text) == 0) {
+                        *ret = i;
+                        return true;
+                }
+        return false;
+}
+
 const char *carved_gpu_state_to_string(CarvedGpuState state) {
         return gpu_state_names[state];
 }
 
 const char *carved_vf_role_to_string(CarvedVfRole role) {
         return vf_role_names[role];
+}
+
+const char *carved_vgpu_state_to_string(CarvedVgpuState state) {
+        return vgpu_state_names[state];
+}
+
+const char *carved_sync_state_to_string(CarvedSyncState state) {
+        return sync_state_names[state];
 }
 
 CarvedType *carved_type_new(const char *id) {
@@ -74,6 +106,7 @@ static void vgpu_free(void *p) {
         g_free(vgpu->type);
         g_free(vgpu->params);
         g_free(vgpu->error);
+        g_free(vgpu->type_name);
         g_strfreev(vgpu->labels);
         g_free(vgpu);
 }
@@ -89,6 +122,7 @@ CarvedGpu *carved_gpu_new(const CarvedPciAddress *address) {
         gpu->types = g_ptr_array_new_with_free_func((GDestroyNotify) carved_type_free);
         gpu->vfs = g_ptr_array_new_with_free_func(vf_free);
         gpu->vgpus = g_ptr_array_new_with_free_func(vgpu_free);
+        gpu->absent = g_ptr_array_new_with_free_func(vgpu_free);
         return gpu;
 }
 
@@ -102,8 +136,12 @@ void carved_gpu_free(CarvedGpu *gpu) {
         g_free(gpu->error);
         g_free(gpu->available);
         g_free(gpu->identity);
+        g_free(gpu->stored_identity);
+        g_free(gpu->unreadable);
+        g_free(gpu->trouble);
         g_strfreev(gpu->labels);
         carved_reason_clear(&gpu->reason);
+        g_ptr_array_unref(gpu->absent);
         g_ptr_array_unref(gpu->types);
         g_ptr_array_unref(gpu->vfs);
         g_ptr_array_unref(gpu->vgpus);
@@ -122,7 +160,7 @@ CarvedVf *carved_gpu_add_vf(CarvedGpu *gpu, uint32_t index, const CarvedPciAddre
         return vf;
 }
 
-CarvedVgpu *carved_gpu_add_vgpu(CarvedGpu *gpu, const char *uuid, int32_t vf_index) {
+static CarvedVgpu *add_vgpu(CarvedGpu *gpu, GPtrArray *list, const char *uuid, int32_t vf_index) {
         CarvedVgpu *vgpu = g_new0(CarvedVgpu, 1);
 
         g_strlcpy(vgpu->uuid, uuid, sizeof vgpu->uuid);
@@ -133,8 +171,16 @@ CarvedVgpu *carved_gpu_add_vgpu(CarvedGpu *gpu, const char *uuid, int32_t vf_ind
         vgpu->iommu_group = -1;
         vgpu->gpu_instance = -1;
         vgpu->placement_id = -1;
-        g_ptr_array_add(gpu->vgpus, vgpu);
+        g_ptr_array_add(list, vgpu);
         return vgpu;
+}
+
+CarvedVgpu *carved_gpu_add_vgpu(CarvedGpu *gpu, const char *uuid, int32_t vf_index) {
+        return add_vgpu(gpu, gpu->vgpus, uuid, vf_index);
+}
+
+CarvedVgpu *carved_gpu_add_absent(CarvedGpu *gpu, const char *uuid, int32_t vf_index) {
+        return add_vgpu(gpu, gpu->absent, uuid, vf_index);
 }
 
 static int compare_vfs(const void *a, const void *b) {
@@ -161,21 +207,32 @@ static CarvedVfRole role_of(const CarvedVf *vf) {
 }
 
 CarvedGpuState carved_gpu_state(const CarvedGpu *gpu) {
+        if (gpu->lost)
+                return CARVED_GPU_LOST;
         if (gpu->stalled)
                 return CARVED_GPU_STALLED;
         if (gpu->busy)
                 return CARVED_GPU_BUSY;
+        if (gpu->mismatch)
+                return CARVED_GPU_MISMATCH;
         if (!gpu->driver)
                 return CARVED_GPU_NO_DRIVER;
 
         return gpu->settled ? CARVED_GPU_READY : CARVED_GPU_UNSETTLED;
 }
 
-void carved_gpu_finish(CarvedGpu *gpu) {
+char *carved_gpu_identity(const CarvedGpu *gpu) {
         char address[CARVED_PCI_ADDRESS_MAX];
 
+        return g_strdup_printf("%04x:%04x:%04x:%04x@%s", gpu->vendor_id, gpu->device_id,
+                               gpu->subsystem_vendor_id, gpu->subsystem_device_id,
+                               carved_pci_address_format(&gpu->address, address));
+}
+
+void carved_gpu_finish(CarvedGpu *gpu) {
         g_ptr_array_sort(gpu->vfs, compare_vfs);
         g_ptr_array_sort(gpu->vgpus, compare_vgpus);
+        g_ptr_array_sort(gpu->absent, compare_vgpus);
 
         for (unsigned i = 0; i < gpu->vgpus->len; i++) {
                 const CarvedVgpu *vgpu = gpu->vgpus->pdata[i];
@@ -189,9 +246,7 @@ void carved_gpu_finish(CarvedGpu *gpu) {
 
         gpu->state = carved_gpu_state(gpu);
         g_free(gpu->identity);
-        gpu->identity = g_strdup_printf("%04x:%04x:%04x:%04x@%s", gpu->vendor_id, gpu->device_id,
-                                        gpu->subsystem_vendor_id, gpu->subsystem_device_id,
-                                        carved_pci_address_format(&gpu->address, address));
+        gpu->identity = carved_gpu_identity(gpu);
 
         for (unsigned i = 0; i < gpu->vfs->len; i++) {
                 CarvedVf *vf = gpu->vfs->pdata[i];
@@ -254,15 +309,30 @@ const CarvedVf *carved_gpu_find_vf_by_address(const CarvedGpu *gpu, const Carved
         return NULL;
 }
 
-const CarvedVgpu *carved_gpu_find_vgpu(const CarvedGpu *gpu, const char *uuid) {
-        for (unsigned i = 0; i < gpu->vgpus->len; i++) {
-                const CarvedVgpu *vgpu = gpu->vgpus->pdata[i];
+static const CarvedVgpu *find_in(GPtrArray *list, const char *uuid) {
+        for (unsigned i = 0; i < list->len; i++) {
+                const CarvedVgpu *vgpu = list->pdata[i];
 
                 if (g_ascii_strcasecmp(vgpu->uuid, uuid) == 0)
                         return vgpu;
         }
+        return NULL;
+}
+
+const CarvedVgpu *carved_gpu_find_vgpu(const CarvedGpu *gpu, const char *uuid) {
+        return find_in(gpu->vgpus, uuid) ?: find_in(gpu->absent, uuid);
+}
+
+const CarvedVgpu *carved_gpu_find_claim(const CarvedGpu *gpu, int32_t vf_index) {
+        for (unsigned i = 0; vf_index >= 0 && i < gpu->absent->len; i++)
+                if (((CarvedVgpu *) gpu->absent->pdata[i])->vf_index == vf_index)
+                        return gpu->absent->pdata[i];
 
         return NULL;
+}
+
+int32_t carved_vgpu_place(const CarvedVgpu *vgpu) {
+        return vgpu->state == CARVED_VGPU_ACTIVE ? vgpu->vf_index : -1;
 }
 
 const CarvedType *carved_vgpu_type(const CarvedVgpu *vgpu) {

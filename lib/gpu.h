@@ -26,6 +26,8 @@ typedef enum CarvedGpuState {
         CARVED_GPU_UNSETTLED, /* the driver is not through: VFs missing, types not published or half named */
         CARVED_GPU_BUSY,      /* carved works on it */
         CARVED_GPU_STALLED,   /* somebody sits in the kernel with its lock */
+        CARVED_GPU_LOST,      /* what is wanted of it is known, and it is not there */
+        CARVED_GPU_MISMATCH,  /* another card is where one is wanted */
         _CARVED_GPU_STATE_MAX
 } CarvedGpuState;
 
@@ -37,9 +39,29 @@ typedef enum CarvedVfRole {
         _CARVED_VF_ROLE_MAX
 } CarvedVfRole;
 
+typedef enum CarvedVgpuState {
+        CARVED_VGPU_ACTIVE,
+        CARVED_VGPU_DEFINED, /* wanted, and can't be there now */
+        CARVED_VGPU_MISSING, /* somebody removed it */
+        CARVED_VGPU_FAILED,  /* we tried */
+        _CARVED_VGPU_STATE_MAX
+} CarvedVgpuState;
+
+/* Is the card what was asked for? */
+typedef enum CarvedSyncState {
+        CARVED_SYNC_UNMANAGED, /* nobody asked for anything */
+        CARVED_SYNC_SYNCED,
+        CARVED_SYNC_OUT_OF_SYNC,
+        CARVED_SYNC_CONTESTED, /* somebody keeps removing what is ours */
+        _CARVED_SYNC_STATE_MAX
+} CarvedSyncState;
+
 const char *carved_framework_to_string(CarvedFramework framework);
+bool carved_framework_from_string(const char *text, CarvedFramework *ret);
 const char *carved_gpu_state_to_string(CarvedGpuState state);
 const char *carved_vf_role_to_string(CarvedVfRole role);
+const char *carved_vgpu_state_to_string(CarvedVgpuState state);
+const char *carved_sync_state_to_string(CarvedSyncState state);
 
 /* Facts of a type that the driver may tell or not. What it does not tell is left out, never guessed from a
  * name. */
@@ -99,10 +121,12 @@ typedef struct CarvedVgpu {
         int32_t gpu_instance;
         int32_t placement_id;
         char *error;
-        /* the daemon's own: no part of what is read from the hardware */
-        bool ours;
-        bool in_use;  /* as of the last look at who has its node open */
-        GStrv labels; /* key, value, key, value …, by key; NULL: none */
+        /* from what is wanted: no part of what is read from the hardware */
+        CarvedVgpuState state;
+        bool ours, persistent;
+        bool in_use;     /* as of the last look at who has its node open */
+        char *type_name; /* of one that is not there: its type may be unknown by now; else NULL */
+        GStrv labels;    /* key, value, key, value …, by key; NULL: none */
 } CarvedVgpu;
 
 struct CarvedGpu {
@@ -118,14 +142,21 @@ struct CarvedGpu {
         uint32_t total_vfs, num_vfs;
         CarvedFramework framework;
         bool stalled;
-        bool busy; /* the daemon's own, as are the labels: see CarvedVgpu */
-        GStrv labels;
         bool settled;
+        /* from what is wanted, as in CarvedVgpu */
+        bool busy, lost, mismatch;
+        char *stored_identity; /* of the card that something is wanted of; NULL: of none */
+        char *unreadable;      /* what is stored of it can't be read, and why; NULL: it can */
+        CarvedSyncState sync;
+        char *trouble; /* why it is not as it is wanted, as far as it is the card's own; NULL: nothing is
+                          known */
+        GStrv labels;
         char *error;
 
         GPtrArray *types;    /* CarvedType, sorted by id */
         GPtrArray *vfs;      /* CarvedVf, by index */
         GPtrArray *vgpus;    /* CarvedVgpu, by UUID */
+        GPtrArray *absent;   /* CarvedVgpu, by UUID: wanted, and not there */
         uint16_t *available; /* of types straight on the GPU, as in CarvedVf; NULL: none */
 
         /* worked out by carved_gpu_finish() */
@@ -142,6 +173,7 @@ CarvedType *carved_type_new(const char *id);
 void carved_type_free(CarvedType *type);
 CarvedVf *carved_gpu_add_vf(CarvedGpu *gpu, uint32_t index, const CarvedPciAddress *address);
 CarvedVgpu *carved_gpu_add_vgpu(CarvedGpu *gpu, const char *uuid, int32_t vf_index);
+CarvedVgpu *carved_gpu_add_absent(CarvedGpu *gpu, const char *uuid, int32_t vf_index);
 
 /* Sorts, ties VFs to their vGPUs, and works out states and reasons. Once, when all values are in. */
 void carved_gpu_finish(CarvedGpu *gpu);
@@ -153,8 +185,16 @@ bool carved_gpu_has_half_made(const CarvedGpu *gpu);
 
 const CarvedVf *carved_gpu_find_vf(const CarvedGpu *gpu, uint32_t index);
 const CarvedVf *carved_gpu_find_vf_by_address(const CarvedGpu *gpu, const CarvedPciAddress *address);
+/* Also one that is absent. */
 const CarvedVgpu *carved_gpu_find_vgpu(const CarvedGpu *gpu, const char *uuid);
+/* The absent one that has this VF for itself; NULL: none has. */
+const CarvedVgpu *carved_gpu_find_claim(const CarvedGpu *gpu, int32_t vf_index);
+/* The index of the VF below which it is shown; -1: below the GPU, since it is on it, or nowhere. */
+int32_t carved_vgpu_place(const CarvedVgpu *vgpu);
 const CarvedType *carved_vgpu_type(const CarvedVgpu *vgpu); /* NULL: not among the known ones */
+
+/* vvvv:dddd:ssss:ssss@address */
+char *carved_gpu_identity(const CarvedGpu *gpu);
 
 /* What kind of state it is in, by its flags. */
 CarvedGpuState carved_gpu_state(const CarvedGpu *gpu);

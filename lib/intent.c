@@ -63,7 +63,9 @@ CarvedIntent *carved_intent_copy(const CarvedIntent *intent) {
         copy->identity = g_strdup(intent->identity);
         copy->labels = g_strdupv(intent->labels);
         copy->rest = intent->rest ? json_object_ref(intent->rest) : NULL;
+        copy->rest_transient = intent->rest_transient ? json_object_ref(intent->rest_transient) : NULL;
         copy->unreadable = g_strdup(intent->unreadable);
+        copy->error = g_strdup(intent->error);
         copy->vgpus = g_ptr_array_new_with_free_func((GDestroyNotify) carved_wanted_free);
         for (unsigned i = 0; i < intent->vgpus->len; i++)
                 g_ptr_array_add(copy->vgpus, carved_wanted_copy(intent->vgpus->pdata[i]));
@@ -78,8 +80,16 @@ void carved_intent_free(CarvedIntent *intent) {
         g_strfreev(intent->labels);
         g_ptr_array_unref(intent->vgpus);
         g_clear_pointer(&intent->rest, json_object_unref);
+        g_clear_pointer(&intent->rest_transient, json_object_unref);
         g_free(intent->unreadable);
+        g_free(intent->error);
         g_free(intent);
+}
+
+bool carved_intent_is_void(const CarvedIntent *intent) {
+        return intent->vfs < 0 && intent->vgpus->len == 0 && !(intent->labels && *intent->labels) &&
+               !intent->unreadable && !intent->leftover_vfs && !intent->leftover_quiet && !intent->rest &&
+               !intent->rest_transient;
 }
 
 CarvedWanted *carved_intent_find(const CarvedIntent *intent, const char *uuid) {
@@ -99,6 +109,69 @@ void carved_intent_remove(CarvedIntent *intent, const char *uuid) {
                 g_ptr_array_remove(intent->vgpus, wanted);
 }
 
+static void change_labels(CarvedIntent *intent, const CarvedIntentChange *change) {
+        CarvedWanted *wanted = *change->label ? carved_intent_find(intent, change->label) : NULL;
+        GStrv *labels = !*change->label ? &intent->labels : wanted ? &wanted->labels : NULL;
+
+        if (!labels)
+                return;
+
+        g_strfreev(*labels);
+        *labels = change->labels && *change->labels ? g_strdupv(change->labels) : NULL;
+}
+
+static void forget(CarvedIntent *intent) {
+        g_ptr_array_set_size(intent->vgpus, 0);
+        intent->vfs = -1;
+        intent->leftover_vfs = intent->leftover_quiet = intent->contested = false;
+        g_clear_pointer(&intent->labels, g_strfreev);
+        g_clear_pointer(&intent->rest, json_object_unref);
+        g_clear_pointer(&intent->rest_transient, json_object_unref);
+        memset(intent->deleted, 0, sizeof intent->deleted);
+        g_clear_pointer(&intent->identity, g_free);
+        g_clear_pointer(&intent->unreadable, g_free);
+        g_clear_pointer(&intent->error, g_free);
+}
+
+void carved_intent_change(CarvedIntent *intent, const CarvedIntentChange *change) {
+        if (change->anew)
+                forget(intent);
+        for (char **uuid = change->removes; uuid && *uuid; uuid++)
+                carved_intent_remove(intent, *uuid);
+        for (unsigned i = 0; change->adds && i < change->adds->len; i++) {
+                CarvedWanted *wanted = carved_wanted_copy(change->adds->pdata[i]);
+
+                carved_intent_remove(intent, wanted->uuid);
+                g_ptr_array_add(intent->vgpus, wanted);
+        }
+        if (change->set_vfs) {
+                intent->vfs = change->vfs;
+                intent->vfs_transient = change->vfs_transient;
+                intent->leftover_vfs = false;
+        }
+        if (change->set_labels)
+                change_labels(intent, change);
+
+        intent->generation++;
+        if (carved_intent_is_void(intent))
+                g_clear_pointer(&intent->identity, g_free);
+        else if (!intent->identity)
+                intent->identity = g_strdup(change->identity);
+}
+
+/* The name decides: a driver may number its types anew. */
+static bool is_type(const CarvedVgpu *vgpu, const CarvedWanted *wanted) {
+        const CarvedType *type = carved_vgpu_type(vgpu);
+
+        /* One not told yet is no other. */
+        if (!vgpu->type)
+                return true;
+        if (type && type->name && wanted->type_name)
+                return strcmp(type->name, wanted->type_name) == 0;
+
+        return strcmp(vgpu->type, wanted->type) == 0;
+}
+
 /* The vGPU that @wanted is, as the hardware shows it; NULL: not there. */
 static CarvedVgpu *find_shown(const CarvedGpu *gpu, const CarvedWanted *wanted) {
         for (unsigned i = 0; i < gpu->vgpus->len; i++) {
@@ -106,10 +179,10 @@ static CarvedVgpu *find_shown(const CarvedGpu *gpu, const CarvedWanted *wanted) 
 
                 if (vgpu->framework != wanted->framework || vgpu->vf_index != wanted->vf_index)
                         continue;
-                /* The kernel's own name, where it has one. A type not told yet is no other type. */
+                /* The kernel's own name, where it has one. */
                 if (wanted->framework == CARVED_FRAMEWORK_MDEV && strcmp(vgpu->uuid, wanted->uuid) != 0)
                         continue;
-                if (!vgpu->type || strcmp(vgpu->type, wanted->type) == 0)
+                if (is_type(vgpu, wanted))
                         return vgpu;
         }
         return NULL;
@@ -132,30 +205,146 @@ static CarvedVgpu *show_vf(CarvedGpu *gpu, const CarvedWanted *wanted) {
         return vgpu;
 }
 
-void carved_intent_apply(const CarvedIntent *intent, CarvedGpu *gpu) {
-        g_strfreev(gpu->labels);
-        gpu->labels = g_strdupv(intent->labels);
+/* Is the place there where it would be? */
+static bool has_place(const CarvedGpu *gpu, const CarvedWanted *wanted) {
+        if (gpu->lost || !gpu->driver)
+                return false;
 
-        for (unsigned i = 0; i < intent->vgpus->len; i++) {
-                const CarvedWanted *wanted = intent->vgpus->pdata[i];
-                CarvedVgpu *vgpu = find_shown(gpu, wanted);
-
-                if (!vgpu && wanted->framework == CARVED_FRAMEWORK_VF_PASSTHROUGH)
-                        vgpu = show_vf(gpu, wanted);
-                if (!vgpu)
-                        continue;
-
-                vgpu->ours = true;
-                memcpy(vgpu->uuid, wanted->uuid, sizeof vgpu->uuid);
-                g_strfreev(vgpu->labels);
-                vgpu->labels = g_strdupv(wanted->labels);
-        }
+        return wanted->vf_index < 0 ? gpu->has_mdev
+                                    : carved_gpu_find_vf(gpu, (uint32_t) wanted->vf_index) != NULL;
 }
 
-void carved_intent_prune(CarvedIntent *intent, const CarvedGpu *gpu) {
-        for (unsigned i = intent->vgpus->len; i > 0; i--)
-                if (!find_shown(gpu, intent->vgpus->pdata[i - 1]))
+static void show_absent(CarvedGpu *gpu, const CarvedWanted *wanted) {
+        CarvedVgpu *vgpu = carved_gpu_add_absent(gpu, wanted->uuid, wanted->vf_index);
+
+        vgpu->framework = wanted->framework;
+        vgpu->type = g_strdup(wanted->type);
+        vgpu->type_name = g_strdup(wanted->type_name);
+        vgpu->params = g_strdup(wanted->params);
+        vgpu->error = g_strdup(wanted->error);
+        vgpu->ours = true;
+        vgpu->persistent = !wanted->transient;
+        vgpu->labels = g_strdupv(wanted->labels);
+        vgpu->state = !has_place(gpu, wanted) ? CARVED_VGPU_DEFINED
+                      : wanted->error         ? CARVED_VGPU_FAILED
+                      : wanted->missing       ? CARVED_VGPU_MISSING
+                                              : CARVED_VGPU_DEFINED;
+}
+
+/* False: it is there, and not as it is wanted. */
+static bool show(CarvedGpu *gpu, const CarvedWanted *wanted) {
+        CarvedVgpu *vgpu = find_shown(gpu, wanted);
+
+        if (!vgpu && wanted->framework == CARVED_FRAMEWORK_VF_PASSTHROUGH)
+                vgpu = show_vf(gpu, wanted);
+        if (!vgpu) {
+                if (!wanted->leftover)
+                        show_absent(gpu, wanted);
+                return wanted->leftover;
+        }
+
+        vgpu->ours = true;
+        vgpu->persistent = !wanted->transient && !wanted->leftover;
+        memcpy(vgpu->uuid, wanted->uuid, sizeof vgpu->uuid);
+        g_strfreev(vgpu->labels);
+        vgpu->labels = g_strdupv(wanted->labels);
+        return !wanted->leftover && (!wanted->params || g_strcmp0(vgpu->params, wanted->params) == 0);
+}
+
+static CarvedSyncState sync_of(const CarvedIntent *intent, const CarvedGpu *gpu, bool all_there) {
+        if (!intent->identity && !intent->unreadable)
+                return CARVED_SYNC_UNMANAGED;
+        if (all_there && !gpu->lost && !intent->unreadable && !intent->leftover_vfs &&
+            !intent->leftover_quiet && (intent->vfs < 0 || (uint32_t) intent->vfs == gpu->num_vfs))
+                return CARVED_SYNC_SYNCED;
+
+        return intent->contested ? CARVED_SYNC_CONTESTED : CARVED_SYNC_OUT_OF_SYNC;
+}
+
+void carved_intent_apply(const CarvedIntent *intent, CarvedGpu *gpu) {
+        g_autofree char *identity = carved_gpu_identity(gpu);
+        bool all_there = true;
+
+        g_ptr_array_set_size(gpu->absent, 0);
+        g_free(gpu->stored_identity);
+        gpu->stored_identity = g_strdup(intent->identity);
+        g_free(gpu->unreadable);
+        gpu->unreadable = g_strdup(intent->unreadable);
+        g_clear_pointer(&gpu->labels, g_strfreev);
+        g_clear_pointer(&gpu->trouble, g_free);
+        gpu->mismatch = intent->identity && strcmp(intent->identity, identity) != 0;
+        if (gpu->mismatch) {
+                gpu->sync = CARVED_SYNC_OUT_OF_SYNC;
+                return;
+        }
+
+        gpu->labels = g_strdupv(intent->labels);
+        for (unsigned i = 0; i < intent->vgpus->len; i++)
+                all_there &= show(gpu, intent->vgpus->pdata[i]);
+        gpu->sync = sync_of(intent, gpu, all_there);
+        if (gpu->sync != CARVED_SYNC_SYNCED && gpu->sync != CARVED_SYNC_UNMANAGED)
+                gpu->trouble = g_strdup(intent->error);
+}
+
+#define CONTEST_USEC (600 * G_USEC_PER_SEC)
+
+/* Somebody removed one. */
+static void note_deletion(CarvedIntent *intent, uint64_t now) {
+        intent->deleted[0] = intent->deleted[1];
+        intent->deleted[1] = intent->deleted[2];
+        intent->deleted[2] = now;
+        if (intent->deleted[0] > 0 && now - intent->deleted[0] <= CONTEST_USEC)
+                intent->contested = true;
+}
+
+#define RETRACT_USEC (10 * G_USEC_PER_SEC)
+
+/* With its VF went what was on it, a moment before: nobody removed that one by itself. */
+static void retract_deletion(CarvedIntent *intent, uint64_t now) {
+        if (intent->deleted[2] == 0 || now - intent->deleted[2] > RETRACT_USEC)
+                return;
+
+        intent->deleted[2] = intent->deleted[1];
+        intent->deleted[1] = intent->deleted[0];
+        intent->deleted[0] = 0;
+        intent->contested = false;
+}
+
+static bool was_active(const CarvedGpu *old, const CarvedWanted *wanted) {
+        const CarvedVgpu *vgpu = old ? carved_gpu_find_vgpu(old, wanted->uuid) : NULL;
+
+        return vgpu && vgpu->ours && vgpu->state == CARVED_VGPU_ACTIVE;
+}
+
+void carved_intent_note(CarvedIntent *intent, const CarvedGpu *old, const CarvedGpu *gpu, uint64_t now,
+                        bool ours) {
+        for (unsigned i = intent->vgpus->len; !gpu->mismatch && i > 0; i--) {
+                CarvedWanted *wanted = intent->vgpus->pdata[i - 1];
+
+                if (find_shown(gpu, wanted)) {
+                        wanted->missing = false;
+                        g_clear_pointer(&wanted->error, g_free);
+                } else if (wanted->leftover)
                         g_ptr_array_remove_index(intent->vgpus, i - 1);
+                else if (!ours && was_active(old, wanted) && has_place(gpu, wanted)) {
+                        wanted->missing = true;
+                        note_deletion(intent, now);
+                } else if (wanted->missing && !has_place(gpu, wanted)) {
+                        wanted->missing = false;
+                        retract_deletion(intent, now);
+                }
+        }
+        /* Peace: what comes now is counted anew, but not as if nothing had been. */
+        if (gpu->sync == CARVED_SYNC_SYNCED) {
+                intent->contested = false;
+                g_clear_pointer(&intent->error, g_free);
+        }
+        if (gpu->num_vfs == 0)
+                intent->leftover_vfs = false;
+        if (gpu->autoprobe)
+                intent->leftover_quiet = false;
+        if (carved_intent_is_void(intent))
+                g_clear_pointer(&intent->identity, g_free); /* what was left over was all */
 }
 
 static bool is_label_text(const char *text, size_t max) {

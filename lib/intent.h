@@ -3,8 +3,8 @@
 
 #include "gpu.h"
 
-/* What was asked for: how many VFs, which vGPUs of a card are ours, and what people wrote on them. The hardware
- * knows nothing of it. */
+/* What was asked for: how many VFs, which vGPUs of a card are ours, and what people wrote on them. The
+ * hardware knows nothing of it. */
 
 typedef struct CarvedWanted {
         char uuid[CARVED_UUID_LEN + 1];
@@ -17,7 +17,8 @@ typedef struct CarvedWanted {
         char *old_override; /* vf-passthrough: the VF's driver_override before us; NULL: none */
         bool transient;     /* not kept over a reboot */
         bool leftover;      /* ours, and not wanted: half made when we were interrupted */
-        struct _JsonObject *rest; /* as it was stored, with keys that we do not know; NULL: never stored */
+        struct _JsonObject
+                *rest; /* stored with it by a carved that knows more; never edited; NULL: nothing */
 
         /* how it goes with it; not stored */
         bool missing; /* it was there, and somebody removed it */
@@ -32,12 +33,31 @@ typedef struct CarvedIntent {
         bool vfs_transient;  /* not kept over a reboot */
         GStrv labels;        /* of the card; NULL: none */
         GPtrArray *vgpus;    /* CarvedWanted */
-        struct _JsonObject *rest; /* as in CarvedWanted */
+        struct _JsonObject *rest;           /* as in CarvedWanted */
+        struct _JsonObject *rest_transient; /* the same, of what is not kept over a reboot */
 
         /* not stored */
-        char *unreadable;  /* what is stored can't be read, and why: nothing is done; NULL: it can */
-        bool leftover_vfs; /* the VFs are ours and not wanted, as in CarvedWanted */
+        char *unreadable;    /* what is stored can't be read, and why: nothing is done; NULL: it can */
+        bool leftover_vfs;   /* the VFs are ours and not wanted, as in CarvedWanted */
+        bool leftover_quiet; /* we keep drivers from new VFs, and are through with them */
+        char *error;         /* we tried to make the card as it is wanted, and this is why it is not */
+        uint64_t deleted[3]; /* when somebody else last removed something of ours; µs, the latest last */
+        bool contested;      /* three times in ten minutes */
 } CarvedIntent;
+
+/* What becomes different of it. */
+typedef struct CarvedIntentChange {
+        bool anew;       /* all that was asked for until now is forgotten first */
+        GPtrArray *adds; /* CarvedWanted, copied: in place of what has the same UUID; or NULL */
+        GStrv removes;   /* UUIDs; or NULL */
+        bool set_vfs;    /* to @vfs, @vfs_transient */
+        int32_t vfs;
+        bool vfs_transient;
+        bool set_labels; /* of @label, a UUID, or "" for the card */
+        const char *label;
+        GStrv labels;
+        const char *identity; /* of the card, where nothing was asked of it so far */
+} CarvedIntentChange;
 
 CarvedWanted *carved_wanted_new(const char *uuid, int32_t vf_index, CarvedFramework framework,
                                 const char *type);
@@ -49,15 +69,24 @@ CarvedIntent *carved_intent_copy(const CarvedIntent *intent);
 void carved_intent_free(CarvedIntent *intent);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(CarvedIntent, carved_intent_free)
 
+/* Nothing is asked for, and nothing is written on it. */
+bool carved_intent_is_void(const CarvedIntent *intent);
+
+/* Counts as one change: the generation grows. */
+void carved_intent_change(CarvedIntent *intent, const CarvedIntentChange *change);
+
 CarvedWanted *carved_intent_find(const CarvedIntent *intent, const char *uuid);
 void carved_intent_remove(CarvedIntent *intent, const char *uuid);
 
 /* Marks in @gpu what is ours, by UUID or, where the kernel has none, by VF and type: there the vGPU takes our
- * UUID. carved_gpu_finish() must follow. */
+ * UUID; and lists what is wanted and not there. carved_gpu_finish() must follow. */
 void carved_intent_apply(const CarvedIntent *intent, CarvedGpu *gpu);
 
-/* Forgets what is no longer there. */
-void carved_intent_prune(CarvedIntent *intent, const CarvedGpu *gpu);
+/* What a look shows of what is wanted: @gpu, with @intent applied, after @old (NULL: nothing was seen
+ * before).
+ * @now: µs; @ours: we are at work on it ourselves. */
+void carved_intent_note(CarvedIntent *intent, const CarvedGpu *old, const CarvedGpu *gpu, uint64_t now,
+                        bool ours);
 
 /* Labels travel as key, value, key, value …, sorted by key. NULL and an error where a text can't be one, or
  * there are too many. Takes pairs in any order; a key twice is an error. */

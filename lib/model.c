@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 
+#include <stdio.h>
 #include <string.h>
 
 #include "change.h"
@@ -7,8 +8,9 @@
 #include "snapshot.h"
 
 struct CarvedModel {
-        GPtrArray *gpus;     /* CarvedGpu, by address */
-        GHashTable *intents; /* address as text → CarvedIntent */
+        GPtrArray *gpus;        /* CarvedGpu, by address */
+        GHashTable *intents;    /* address as text → CarvedIntent */
+        GPtrArray *definitions; /* CarvedDefinition */
 };
 
 CarvedModel *carved_model_new(void) {
@@ -17,6 +19,7 @@ CarvedModel *carved_model_new(void) {
         model->gpus = g_ptr_array_new_with_free_func((GDestroyNotify) carved_gpu_free);
         model->intents =
                 g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify) carved_intent_free);
+        model->definitions = g_ptr_array_new();
         return model;
 }
 
@@ -26,8 +29,18 @@ CarvedModel *carved_model_free(CarvedModel *model) {
 
         g_ptr_array_unref(model->gpus);
         g_hash_table_unref(model->intents);
+        g_ptr_array_unref(model->definitions);
         g_free(model);
         return NULL;
+}
+
+void carved_model_set_definitions(CarvedModel *model, GPtrArray *definitions) {
+        g_ptr_array_unref(model->definitions);
+        model->definitions = g_ptr_array_ref(definitions);
+}
+
+const GPtrArray *carved_model_definitions(const CarvedModel *model) {
+        return model->definitions;
 }
 
 unsigned carved_model_n_gpus(const CarvedModel *model) {
@@ -116,6 +129,22 @@ const CarvedIntent *carved_model_intent(const CarvedModel *model, const CarvedPc
         return g_hash_table_lookup(model->intents, carved_pci_address_format(address, text));
 }
 
+GArray *carved_model_wanted_gpus(const CarvedModel *model) {
+        GArray *gpus = g_array_new(FALSE, FALSE, sizeof(CarvedPciAddress));
+        GHashTableIter iter;
+        void *text, *intent;
+
+        g_hash_table_iter_init(&iter, model->intents);
+        while (g_hash_table_iter_next(&iter, &text, &intent)) {
+                CarvedPciAddress address;
+
+                if (!carved_intent_is_void(intent) && carved_pci_address_parse(text, &address))
+                        g_array_append_val(gpus, address);
+        }
+        g_array_sort(gpus, (GCompareFunc) carved_pci_address_compare);
+        return gpus;
+}
+
 static CarvedIntent *intent_of(CarvedModel *model, const CarvedPciAddress *address) {
         CarvedIntent *intent = (CarvedIntent *) carved_model_intent(model, address);
         char text[CARVED_PCI_ADDRESS_MAX];
@@ -126,28 +155,6 @@ static CarvedIntent *intent_of(CarvedModel *model, const CarvedPciAddress *addre
                                     intent);
         }
         return intent;
-}
-
-static void change_intent(CarvedIntent *intent, const CarvedIntentChange *change) {
-        GStrv *labels = NULL;
-
-        for (char **uuid = change->removes; uuid && *uuid; uuid++)
-                carved_intent_remove(intent, *uuid);
-        for (unsigned i = 0; change->adds && i < change->adds->len; i++) {
-                CarvedWanted *wanted = carved_wanted_copy(change->adds->pdata[i]);
-
-                carved_intent_remove(intent, wanted->uuid);
-                g_ptr_array_add(intent->vgpus, wanted);
-        }
-
-        if (change->label && !*change->label)
-                labels = &intent->labels;
-        else if (change->label && carved_intent_find(intent, change->label))
-                labels = &carved_intent_find(intent, change->label)->labels;
-        if (labels) {
-                g_strfreev(*labels);
-                *labels = g_strdupv(change->labels);
-        }
 }
 
 void carved_model_merge(const CarvedModel *model, CarvedGpu *gpu) {
@@ -197,6 +204,46 @@ static void carry_over(CarvedGpu *gpu, const CarvedGpu *old, const CarvedUpdate 
         }
 }
 
+/* A card that something is wanted of, and that is not there. */
+static CarvedGpu *ghost(const CarvedIntent *intent, const CarvedPciAddress *address, const CarvedGpu *old) {
+        CarvedGpu *gpu = carved_gpu_new(address);
+
+        sscanf(intent->identity, "%4hx:%4hx:%4hx:%4hx@", &gpu->vendor_id, &gpu->device_id,
+               &gpu->subsystem_vendor_id, &gpu->subsystem_device_id);
+        if (old && old->vendor_id == gpu->vendor_id && old->device_id == gpu->device_id) {
+                gpu->vendor = g_strdup(old->vendor);
+                gpu->model = g_strdup(old->model);
+        }
+        gpu->lost = true;
+        gpu->settled = false;
+        return gpu;
+}
+
+static void note_failures(CarvedIntent *intent, GHashTable *failures) {
+        for (unsigned i = 0; failures && i < intent->vgpus->len; i++) {
+                CarvedWanted *wanted = intent->vgpus->pdata[i];
+                const char *error = g_hash_table_lookup(failures, wanted->uuid);
+
+                if (!error)
+                        continue;
+                g_free(wanted->error);
+                wanted->error = g_strdup(error);
+        }
+        if (failures) {
+                g_free(intent->error);
+                intent->error = g_strdup(g_hash_table_lookup(failures, ""));
+        }
+}
+
+/* What the look shows, and what that says of what is wanted. */
+static void take_look(CarvedIntent *intent, const CarvedGpu *old, CarvedGpu *new,
+                      const CarvedUpdate *update) {
+        carved_intent_apply(intent, new);
+        carved_intent_note(intent, old, new, update->now, old && old->busy);
+        note_failures(intent, update->failures);
+        carved_intent_apply(intent, new);
+}
+
 /* What the GPU shall be from now on; NULL: gone. */
 static CarvedGpu *next(CarvedModel *model, const CarvedGpu *old, CarvedUpdate *update) {
         g_autoptr(CarvedGpu) given = g_steal_pointer(&update->gpu);
@@ -204,15 +251,21 @@ static CarvedGpu *next(CarvedModel *model, const CarvedGpu *old, CarvedUpdate *u
         CarvedGpu *new;
 
         if (update->intent)
-                change_intent(intent, update->intent);
-        if (update->kind == CARVED_UPDATE_GONE || (!old && !given))
+                carved_intent_change(intent, update->intent);
+        if ((update->kind == CARVED_UPDATE_GONE || (old && old->lost && !given)) && intent->identity)
+                new = ghost(intent, &update->address, old);
+        else if (update->kind == CARVED_UPDATE_GONE || (old && old->lost && !given) || (!old && !given))
                 return NULL;
+        else
+                new = update->kind == CARVED_UPDATE_READ ? g_steal_pointer(&given)
+                                                         : with_trouble(old ?: given, update);
 
-        new = update->kind == CARVED_UPDATE_READ ? g_steal_pointer(&given)
-                                                 : with_trouble(old ?: given, update);
-        carved_intent_apply(intent, new);
         if (update->kind == CARVED_UPDATE_READ)
-                carved_intent_prune(intent, new);
+                take_look(intent, old, new, update);
+        else {
+                note_failures(intent, update->failures);
+                carved_intent_apply(intent, new);
+        }
         carry_over(new, old, update);
         carved_gpu_finish(new);
         return new;
@@ -238,6 +291,12 @@ static GArray *set_busy(CarvedModel *model, const CarvedUpdate *update) {
         return list;
 }
 
+static void set_intent(CarvedModel *model, const CarvedPciAddress *address, CarvedIntent *intent) {
+        char text[CARVED_PCI_ADDRESS_MAX];
+
+        g_hash_table_replace(model->intents, g_strdup(carved_pci_address_format(address, text)), intent);
+}
+
 GArray *carved_model_apply(CarvedModel *model, CarvedUpdate *update) {
         g_autoptr(CarvedGpu) old = NULL;
         CarvedGpu *new;
@@ -246,6 +305,8 @@ GArray *carved_model_apply(CarvedModel *model, CarvedUpdate *update) {
 
         if (update->kind == CARVED_UPDATE_BUSY)
                 return set_busy(model, update);
+        if (update->kind == CARVED_UPDATE_STORED)
+                set_intent(model, &update->address, g_steal_pointer(&update->whole));
 
         i = position(model, &update->address, &there);
         if (there) {

@@ -41,6 +41,9 @@ typedef enum CarvedField {
         CARVED_FIELD_ORIGIN = 1 << 20,
         CARVED_FIELD_IN_USE = 1 << 21,
         CARVED_FIELD_LABELS = 1 << 22,
+        CARVED_FIELD_SYNC = 1 << 23,
+        CARVED_FIELD_STORED_IDENTITY = 1 << 24,
+        CARVED_FIELD_PERSISTENT = 1 << 25,
 } CarvedField;
 
 typedef enum CarvedObjectKind {
@@ -67,18 +70,11 @@ typedef enum CarvedUpdateKind {
         CARVED_UPDATE_STALLED, /* it does not answer; the rest is as last seen */
         CARVED_UPDATE_FAILED,  /* it could not be read: @text; the rest is as last seen */
         CARVED_UPDATE_INTENT,  /* only what is wanted, or written on it, is different */
+        CARVED_UPDATE_STORED,  /* what is wanted is @whole, from the store */
         CARVED_UPDATE_USERS,   /* @in_use says who is in use; the rest is as last seen */
         CARVED_UPDATE_BUSY,    /* we begin or end to work on it: @busy; the rest is as last seen */
-        CARVED_UPDATE_GONE,
+        CARVED_UPDATE_GONE,    /* what is wanted of it is still known */
 } CarvedUpdateKind;
-
-/* What becomes ours, and what is no longer. */
-typedef struct CarvedIntentChange {
-        GPtrArray *adds;   /* CarvedWanted, copied; or NULL */
-        GStrv removes;     /* UUIDs; or NULL */
-        const char *label; /* whose labels: a UUID, "" for the card; NULL: nobody's */
-        GStrv labels;
-} CarvedIntentChange;
 
 typedef struct CarvedUpdate {
         CarvedUpdateKind kind;
@@ -87,6 +83,9 @@ typedef struct CarvedUpdate {
                            taken */
         const char *text;
         const CarvedIntentChange *intent; /* READ, INTENT; or NULL */
+        CarvedIntent *whole;              /* STORED; always taken */
+        GHashTable *failures;             /* READ, INTENT: UUID → why it could not be made; or NULL */
+        uint64_t now;                     /* READ: µs */
         GHashTable *in_use;               /* USERS: UUIDs */
         bool busy;
 } CarvedUpdate;
@@ -99,12 +98,19 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(CarvedModel, carved_model_free)
  * changed. An array of CarvedChange. */
 GArray *carved_model_apply(CarvedModel *model, CarvedUpdate *update);
 
+/* What mdevctl is told to make by itself: CarvedDefinition, referenced. */
+void carved_model_set_definitions(CarvedModel *model, GPtrArray *definitions);
+const GPtrArray *carved_model_definitions(const CarvedModel *model); /* never NULL */
+
 /* In order of address. */
 unsigned carved_model_n_gpus(const CarvedModel *model);
 const CarvedGpu *carved_model_nth_gpu(const CarvedModel *model, unsigned i);
 const CarvedGpu *carved_model_find_gpu(const CarvedModel *model, const CarvedPciAddress *address);
 const CarvedVf *carved_model_find_vf(const CarvedModel *model, const CarvedPciAddress *address);
 const CarvedVgpu *carved_model_find_vgpu(const CarvedModel *model, const char *uuid);
+
+/* Those that something is wanted of, there or not: CarvedPciAddress. */
+GArray *carved_model_wanted_gpus(const CarvedModel *model);
 
 /* The GPU whose VF or vGPU is in this IOMMU group; NULL: none. */
 const CarvedGpu *carved_model_find_group(const CarvedModel *model, int32_t group);

@@ -14,6 +14,9 @@ typedef enum CarvedOrderKind {
         CARVED_ORDER_CREATE_VGPU,
         CARVED_ORDER_DESTROY_VGPUS,
         CARVED_ORDER_SET_PARAMS,
+        CARVED_ORDER_RESTORE, /* by ourselves: make the card as it is wanted, as far as it goes */
+        CARVED_ORDER_RESYNC,  /* the same, asked for */
+        CARVED_ORDER_ADOPT,   /* what is there is what is wanted */
         _CARVED_ORDER_KIND_MAX
 } CarvedOrderKind;
 
@@ -25,9 +28,12 @@ typedef struct CarvedOrder {
         GStrv uuids;          /* create, set params: one; destroy: those */
         bool uuid_given;      /* create: by the caller, so that asking again is safe */
         char *type, *params;
+        char *adopt_as; /* adopt: the UUID that it gets; NULL: its own */
         GStrv labels;
         uint32_t count;     /* enable: how many; 0: all */
         bool destroy_vgpus; /* disable: ours go too */
+        bool settle;        /* restore: only what was half made when we were interrupted goes */
+        bool transient;     /* create, enable: not kept over a reboot */
 } CarvedOrder;
 
 const char *carved_order_kind_to_string(CarvedOrderKind kind);
@@ -40,12 +46,32 @@ char *carved_order_key(const CarvedOrder *order);
 typedef struct CarvedPlan {
         GPtrArray *steps; /* CarvedStep */
         GArray *gpus;     /* CarvedPciAddress, whose queues it needs; by address, each once */
-        GPtrArray *adds;  /* CarvedWanted: ours, once all is done; on gpus[0] */
-        GStrv removes;    /* UUIDs: no longer ours then */
+
+        /* What is wanted once all is done: of gpus[0], but for the removes, which are anybody's. */
+        GPtrArray *adds; /* CarvedWanted */
+        GStrv removes;   /* UUIDs; or NULL */
+        bool set_vfs, vfs_transient;
+        int32_t vfs;
+        bool anew; /* what was wanted until now is forgotten */
+        GHashTable
+                *failures; /* best effort: UUID, or "" for the card → why it can't be made as it is wanted */
 } CarvedPlan;
 
 /* NULL and an error: refused, nothing to be done. A plan without steps: it is so already. */
 CarvedPlan *carved_plan_make(const CarvedModel *model, const CarvedOrder *order, GError **error);
+
+/* What is left to do when the first plan is done, by best effort: vGPUs that are wanted on VFs that were not
+ * there. NULL: nothing. */
+CarvedPlan *carved_plan_continue(const CarvedModel *model, const CarvedOrder *order);
+
+/* Does a failed step cost only what depends on it? */
+bool carved_order_is_best_effort(const CarvedOrder *order);
+
+/* Is anything else wanted afterwards than before? */
+bool carved_plan_changes_intent(const CarvedPlan *plan);
+
+/* What becomes different for one of its GPUs. */
+CarvedIntentChange carved_plan_change(const CarvedPlan *plan, const CarvedGpu *gpu);
 void carved_plan_free(CarvedPlan *plan);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(CarvedPlan, carved_plan_free)
 

@@ -14,6 +14,8 @@ static CarvedError error_for(const char *code) {
                 CarvedError error;
         } table[] = {
                 { "stalled", CARVED_ERROR_STALLED },
+                { "mismatch", CARVED_ERROR_MISMATCH },
+                { "state-unreadable", CARVED_ERROR_STATE_UNREADABLE },
                 { "no-sriov", CARVED_ERROR_NOT_SUPPORTED },
                 { "size-fixed", CARVED_ERROR_TYPE_NOT_AVAILABLE },
                 { "not-offered", CARVED_ERROR_TYPE_NOT_AVAILABLE },

@@ -33,9 +33,22 @@ static bool any_creatable(const CarvedGpu *gpu) {
 
 /* What keeps the whole card from having vGPUs, however many are there. */
 static CarvedReason for_card(const CarvedGpu *gpu) {
+        if (gpu->lost)
+                return reason("lost", "The card is gone; what is wanted of it is kept");
         if (gpu->stalled)
                 return reason("stalled",
                               "The driver does not answer: somebody holds the card's lock in the kernel");
+        if (gpu->mismatch)
+                return reason(
+                        "mismatch",
+                        "Another card is in this slot than the one that vGPUs are wanted of, %s; Adopt this "
+                        "one, or Forget that",
+                        gpu->stored_identity);
+        if (gpu->unreadable)
+                return reason("state-unreadable",
+                              "What is wanted of the card can't be read: %s; Adopt what is "
+                              "there, or Forget it",
+                              gpu->unreadable);
         if (!gpu->driver)
                 return reason("no-driver", "No driver is bound to the card");
         if (strstr(gpu->driver, "vfio"))
@@ -82,7 +95,7 @@ CarvedReason carved_reason_for_vf(const CarvedVf *vf) {
 
         if (vf->error)
                 return reason("unreadable", "%s", vf->error);
-        if (gpu->stalled)
+        if (gpu->stalled || gpu->mismatch || gpu->unreadable)
                 return for_card(gpu);
         if (vf->vgpu >= 0)
                 return reason("occupied", "The VF holds vGPU %s",

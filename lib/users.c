@@ -26,6 +26,19 @@ static int find_device(int fd, const char *name, const GArray *devices) {
         return -1;
 }
 
+/* A mere name for it (O_PATH), as whoever watches a node has for a moment, is no use of it. */
+static bool is_name_only(int proc_fd, const char *pid, const char *fd) {
+        g_autofree char *path = g_strdup_printf("%s/fdinfo/%s", pid, fd);
+        _cleanup_close_ int info = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
+        char text[256] = "";
+        const char *flags;
+
+        if (info < 0 || read(info, text, sizeof text - 1) <= 0)
+                return false;
+        flags = strstr(text, "flags:");
+        return flags && (g_ascii_strtoull(flags + strlen("flags:"), NULL, 8) & O_PATH);
+}
+
 /* Which of @devices the process has open, in @found. */
 static bool find_open(int proc_fd, const char *pid, const GArray *devices, bool *found) {
         g_autofree char *path = g_strdup_printf("%s/fd", pid);
@@ -43,7 +56,7 @@ static bool find_open(int proc_fd, const char *pid, const GArray *devices, bool 
         while ((entry = readdir(dir))) {
                 int i = entry->d_name[0] == '.' ? -1 : find_device(fd, entry->d_name, devices);
 
-                if (i >= 0)
+                if (i >= 0 && !is_name_only(proc_fd, pid, entry->d_name))
                         any = found[i] = true;
         }
         return any;

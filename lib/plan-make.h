@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "plan.h"
+
+/* The inside of planning, for plan*.c alone: plan-vfs.c has what is asked of VFs, plan-vgpu.c of vGPUs,
+ * plan-restore.c how a card becomes what is wanted of it. */
+
+CarvedPlan *plan_new(void);
+
+/* It needs this GPU's queue. */
+void plan_use(CarvedPlan *plan, const CarvedPciAddress *gpu);
+
+CarvedStep *plan_add(CarvedPlan *plan, CarvedStepKind kind, const CarvedGpu *gpu);
+CarvedStep *plan_add_count(CarvedPlan *plan, CarvedStepKind kind, const CarvedGpu *gpu, uint32_t from,
+                           uint32_t to);
+/* What a step on a vGPU that is there needs to know, to do it and to go back. */
+CarvedStep *plan_add_vgpu(CarvedPlan *plan, CarvedStepKind kind, const CarvedModel *model,
+                          const CarvedVgpu *vgpu);
+/* All of them: first it is seen that each can go. */
+void plan_add_removal(CarvedPlan *plan, const CarvedModel *model, GPtrArray *vgpus);
+/* The steps that make @wanted, of type number @type. */
+void plan_add_creation(CarvedPlan *plan, const CarvedGpu *gpu, const CarvedVf *vf, const CarvedWanted *wanted,
+                       unsigned type);
+
+/* On or off, by the vendor's program or by the kernel, and the wait for it. */
+void plan_add_vfs(CarvedPlan *plan, const CarvedGpu *gpu, uint32_t count);
+
+/* The card of an order, fit to be worked on; NULL and why not. */
+const CarvedGpu *plan_find_gpu(const CarvedModel *model, const CarvedOrder *order, GError **error);
+const CarvedWanted *plan_find_wanted(const CarvedModel *model, const CarvedVgpu *vgpu);
+
+/* Is the UUID, and the place, ours to use? What mdevctl makes by itself is not. @vf NULL: straight on the
+ * GPU. */
+bool plan_check_peers(const CarvedModel *model, const CarvedGpu *gpu, const CarvedVf *vf, const char *uuid,
+                      GError **error);
+
+typedef CarvedPlan *(*PlanMaker)(const CarvedModel *model, const CarvedOrder *order, GError **error);
+
+CarvedPlan *plan_enable(const CarvedModel *model, const CarvedOrder *order, GError **error);
+CarvedPlan *plan_disable(const CarvedModel *model, const CarvedOrder *order, GError **error);
+CarvedPlan *plan_create(const CarvedModel *model, const CarvedOrder *order, GError **error);
+CarvedPlan *plan_destroy(const CarvedModel *model, const CarvedOrder *order, GError **error);
+CarvedPlan *plan_params(const CarvedModel *model, const CarvedOrder *order, GError **error);
+CarvedPlan *plan_restore(const CarvedModel *model, const CarvedOrder *order, GError **error);
+CarvedPlan *plan_adopt(const CarvedModel *model, const CarvedOrder *order, GError **error);
