@@ -82,6 +82,13 @@ const char *carve_create(Client *client, const char *on, const char *type, const
         return send_call(client, m, ret_text);
 }
 
+const char *carve_adopt(Client *client, const Card *card, char **ret_text) {
+        sd_bus_message *m = call_new(client, card->path, "org.carved1.Gpu", "Adopt");
+
+        sd_bus_message_append(m, "a{sv}", 0);
+        return send_call(client, m, ret_text);
+}
+
 char *carve_find(Client *client, const char *uuid) {
         const char *error, *path;
         g_autoptr(GVariant) reply =
@@ -108,25 +115,40 @@ const char *carve_destroy_both(Client *client, const char *one, const char *two,
         return send_call(client, m, ret_text);
 }
 
-const char *carve_params(Client *client, const char *uuid, const char *params, char **ret_text) {
-        g_autofree char *path = carve_find(client, uuid);
-        sd_bus_message *m;
+const char *carve_params_of(Client *client, const char *path, const char *params, char **ret_text) {
+        sd_bus_message *m = call_new(client, path, "org.carved1.Vgpu", "SetParams");
 
-        ck_assert_msg(path, "there is no vGPU %s", uuid);
-        m = call_new(client, path, "org.carved1.Vgpu", "SetParams");
         sd_bus_message_append(m, "sa{sv}", params, 0);
         return send_call(client, m, ret_text);
 }
 
-char *host_summary(void) {
-        return shell(
-                "cd /sys/bus/pci/devices; for d in *; do "
-                "echo \"$d $(readlink $d/driver | sed s,.*/,,) $(cat $d/driver_override) "
-                "$(cat $d/sriov_numvfs $d/sriov_drivers_autoprobe $d/nvidia/current_vgpu_type "
-                "$d/nvidia/vgpu_params 2>/dev/null | tr '\\n' ' ')\"; done; "
-                "for m in /sys/bus/mdev/devices/*/; do [ -e $m ] || continue; "
-                "echo \"$m $(readlink -f $m | sed 's,/[^/]*$,,; s,.*/,,') "
-                "$(readlink $m/mdev_type | sed s,.*/,,) $(cat $m/nvidia/vgpu_params 2>/dev/null)\"; done");
+const char *carve_params(Client *client, const char *uuid, const char *params, char **ret_text) {
+        g_autofree char *path = carve_find(client, uuid);
+
+        ck_assert_msg(path, "there is no vGPU %s", uuid);
+        return carve_params_of(client, path, params, ret_text);
+}
+
+bool all_is_quiet(Client *client, const void *data) {
+        const Quiet *quiet = data;
+        g_autoptr(GVariant) objects = client_objects(client), interfaces = NULL;
+        GVariantIter iter;
+        bool is_so = true;
+
+        g_variant_iter_init(&iter, objects);
+        while (g_variant_iter_loop(&iter, "{o@a{sa{sv}}}", NULL, &interfaces)) {
+                g_autoptr(GVariant) job = g_variant_lookup_value(interfaces, "org.carved1.Job", NULL);
+                g_autoptr(GVariant) gpu = g_variant_lookup_value(interfaces, "org.carved1.Gpu", NULL);
+                const char *state;
+
+                if (job && g_variant_lookup(job, "State", "&s", &state))
+                        is_so &= !g_str_equal(state, "waiting") && !g_str_equal(state, "running") &&
+                                 !g_str_equal(state, "stalled");
+                if (gpu && !(quiet && quiet->any_gpu) && g_variant_lookup(gpu, "State", "&s", &state))
+                        is_so &= g_str_equal(state, "ready");
+        }
+        interfaces = NULL;
+        return is_so;
 }
 
 static void destroy_all(Client *client) {

@@ -25,12 +25,24 @@ const char *carve_create(Client *client, const char *on, const char *type, const
 const char *carve_destroy(Client *client, const char *uuid, char **ret_text);
 const char *carve_destroy_both(Client *client, const char *one, const char *two, char **ret_text);
 const char *carve_params(Client *client, const char *uuid, const char *params, char **ret_text);
+const char *carve_params_of(Client *client, const char *path, const char *params, char **ret_text);
 
 /* Where it is on the bus; NULL: it is not. */
+const char *carve_adopt(Client *client, const Card *card, char **ret_text);
 char *carve_find(Client *client, const char *uuid);
+
+/* A condition for client_wait(): no job is under way, and each GPU is ready. @data: a Quiet, or NULL. */
+typedef struct Quiet {
+        bool any_gpu; /* whatever state GPUs are in: where nothing can be undone, one may be left without
+                         driver */
+} Quiet;
+bool all_is_quiet(Client *client, const void *data);
 
 /* All of the host that carving may touch: VFs, drivers, overrides, vGPUs and their parameters. */
 char *host_summary(void);
+
+/* How many vGPUs the kernel has, whoever made them. */
+unsigned host_count_vgpus(void);
 
 /* Everything off, and no rules. */
 void host_clear(Client *client, const Card *card);
