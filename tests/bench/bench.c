@@ -1,60 +1,27 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <glib.h>
 #include <systemd/sd-bus.h>
 
-#include "cleanup.h"
+#include "subject.h"
 
 /* One line of ./bench: carved beside mdevctl on the frozen host that this runs on. Starts the daemon itself,
  * to see how long it takes until the tree is complete. Prints: objects in the tree; milliseconds of
  * `mdevctl types`, from start to READY=1, and of GetManagedObjects (the middle of eleven); kilobytes resident
  * after the first of them, workers counted, and when the workers are gone. */
 
-#define NOTIFY      "/run/carved-bench"
-#define DEADLINE_MS 60000
-#define ROUNDS      11
-
-static void die(const char *what, int error) {
-        fprintf(stderr, "bench: %s: %s\n", what, g_strerror(error));
-        exit(EXIT_FAILURE);
-}
-
-static double now_ms(void) {
-        return (double) g_get_monotonic_time() / 1000.0;
-}
+#define ROUNDS 11
 
 static int compare(const void *a, const void *b) {
         double x = *(const double *) a, y = *(const double *) b;
 
         return x < y ? -1 : x > y;
-}
-
-static pid_t spawn(const char *const *argv) {
-        pid_t pid = fork();
-
-        if (pid < 0)
-                die("fork", errno);
-        if (pid == 0) {
-                int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-
-                dup2(null, STDOUT_FILENO);
-                execvp(argv[0], (char **) argv);
-                _exit(127);
-        }
-        return pid;
 }
 
 /* The best of three: what it can do when nothing is in its way. */
@@ -63,42 +30,11 @@ static double time_mdevctl(void) {
         double best = 1e9;
 
         for (unsigned i = 0; i < 3; i++) {
-                double start = now_ms(), took;
-                int status;
+                double took = time_of(argv);
 
-                if (waitpid(spawn(argv), &status, 0) < 0 || status != 0)
-                        die("mdevctl types", EIO);
-                took = now_ms() - start;
                 best = MIN(best, took);
         }
         return best;
-}
-
-static int listen_for_ready(void) {
-        struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = NOTIFY };
-        int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-        unlink(NOTIFY);
-        if (fd < 0 || bind(fd, (struct sockaddr *) &address, sizeof address) < 0)
-                die(NOTIFY, errno);
-        setenv("NOTIFY_SOCKET", NOTIFY, 1);
-        return fd;
-}
-
-static void wait_for_ready(int fd) {
-        char text[4096];
-
-        for (;;) {
-                struct pollfd wait = { .fd = fd, .events = POLLIN };
-                ssize_t n;
-
-                if (poll(&wait, 1, DEADLINE_MS) != 1)
-                        die("carved is not ready", ETIMEDOUT);
-                n = recv(fd, text, sizeof text - 1, 0);
-                text[MAX(n, 0)] = '\0';
-                if (strstr(text, "READY=1"))
-                        return;
-        }
 }
 
 /* "VmRSS", "Pss" and the like of a process, in kilobytes. */
@@ -167,10 +103,8 @@ static unsigned long resident_alone(pid_t daemon) {
 }
 
 int main(int argc, char **argv) {
-        const char *daemon_argv[] = { argv[1], NULL };
-        double times[ROUNDS], start, started, objects = 0, mdevctl = 0;
+        double times[ROUNDS], started, objects = 0, mdevctl = 0;
         unsigned long with_workers = 0;
-        _cleanup_close_ int ready = -1;
         sd_bus *bus = NULL;
         pid_t daemon;
 
@@ -179,12 +113,7 @@ int main(int argc, char **argv) {
         if (argc < 3)
                 mdevctl = time_mdevctl();
 
-        ready = listen_for_ready();
-        start = now_ms();
-        daemon = spawn(daemon_argv);
-        wait_for_ready(ready);
-        started = now_ms() - start;
-
+        daemon = start_carved(argv[1], &started);
         if (sd_bus_open_system(&bus) < 0)
                 die("the system bus", ENOTCONN);
         for (unsigned i = 0; i < ROUNDS; i++) {
@@ -196,8 +125,7 @@ int main(int argc, char **argv) {
 
         printf("%.0f %.1f %.1f %.1f %lu %lu\n", objects, mdevctl, started, times[ROUNDS / 2], with_workers,
                resident_alone(daemon));
-        kill(daemon, SIGTERM);
-        waitpid(daemon, NULL, 0);
+        stop_carved(daemon);
         sd_bus_flush_close_unref(bus);
         return EXIT_SUCCESS;
 }
