@@ -21,7 +21,9 @@ promise "programs, data, policy and manual are in Debian's places" there \
         /usr/bin/carved-sim /usr/bin/carved-simctl /usr/include/carved-sim/simctl.h \
         /usr/share/carved-sim/hosts/mixed.json /usr/share/carved-sim/boards/a2.json /usr/share/carved-sim/sriov-manage \
         /usr/sbin/carved /lib/systemd/system/carved.service /usr/share/dbus-1/system-services/org.carved1.service \
-        /usr/share/dbus-1/interfaces/org.carved1.xml /usr/share/dbus-1/system.d/org.carved1.conf /usr/share/man/man8/carved.8 /usr/share/man/man1/carved-sim.1 /usr/share/man/man1/carved-simctl.1
+        /usr/share/dbus-1/interfaces/org.carved1.xml /usr/share/dbus-1/system.d/org.carved1.conf \
+        /usr/share/man/man8/carved.8 /usr/share/man/man5/carved.conf.5 /usr/share/man/man5/org.carved1.5 \
+        /usr/share/man/man1/carved-sim.1 /usr/share/man/man1/carved-simctl.1
 promise "sriov-manage is a program" test -x "$root/usr/share/carved-sim/sriov-manage"
 promise "the bus policy is well-formed" bash -c "! command -v xmllint >/dev/null || xmllint --noout --nonet '$root/usr/share/dbus-1/system.d/org.carved1.conf'"
 promise "the header for tests compiles alone, in plain C" bash -c "
