@@ -29,7 +29,8 @@ run_tests() {
 
         shift
         rm -f "$dir"/meson-logs/testlog*.junit.xml
-        meson test -C "$dir" --print-errorlogs "$@" || status=$?
+        # Most of them wait most of the time.
+        meson test -C "$dir" --print-errorlogs --num-processes $(($(nproc) + 1)) "$@" || status=$?
 
         sums=$(sed -n 's/.*<testsuite name="[^"]*" tests="\([0-9]*\)" errors="\([0-9]*\)" failures="\([0-9]*\)" skipped="\([0-9]*\)".*/\1 \2 \3 \4/p' \
                 "$dir"/meson-logs/testlog*.junit.xml | awk '{ t += $1; f += $2 + $3; s += $4 } END { print t + 0, f + 0, s + 0 }')

@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Sourced by ./check: what takes too long for every day.
 
-FUZZ_SECONDS=${FUZZ_SECONDS:-30}
+FUZZ_SECONDS=${FUZZ_SECONDS:-20}
+FUZZERS='driver entry host ini intent mdevctl rule snapshot'
+
+# On each host with one card. On the one with all of them a crash takes three times as long, and only what happens between
+# cards is new.
+CRASHES=${CRASHES:-250}
+CRASHES_MIXED=${CRASHES_MIXED:-100}
 
 fuzz() { # TARGET
         local corpus=tests/fuzz/corpus/$1 scratch
@@ -15,7 +21,7 @@ fuzz() { # TARGET
 # that ends by _exit(), which tells valgrind nothing.
 memcheck() {
         meson test -C build-plain --suite unit --suite lib --timeout-multiplier 10 \
-                --wrap 'valgrind --quiet --error-exitcode=99 --leak-check=full --trace-children=no --errors-for-leak-kinds=definite'
+                --wrap "valgrind --quiet --suppressions=$PWD/tools/valgrind.supp --error-exitcode=99 --leak-check=full --trace-children=no --errors-for-leak-kinds=definite"
 }
 
 # The daemon on a host that changes below it. Its log stays empty, or tells.
@@ -36,14 +42,99 @@ memcheck_daemon() {
         ! grep -hv '^--' "$log"/*
 }
 
-# What ./check does for four seconds; the seed is printed.
-storm() {
-        PATH=$PWD/build-check/sim:$PATH carved-sim --no-daemon --host mixed -- build-check/tests/host/host-storm 60
+# A test of the daemon, in its long form, on a simulated host: HOST PROGRAM ARGUMENT…
+on_host() {
+        local host=$1 program=$2
+
+        shift 2
+        PATH=$PWD/build-check/sim:$PATH G_DEBUG=fatal-criticals ASAN_OPTIONS=detect_leaks=1:abort_on_error=1 \
+                carved-sim --host "$host" -- "build-check/tests/daemon/$program" "$@" </dev/null
 }
 
+# The daemon is ended at any call that changes something, and started again; or nothing can be written: HOST NUMBER|store.
+# Without sanitizers, which ./check has for fewer of them: a start costs twice as much with them, and there are thousands.
+crash() {
+        PATH=$PWD/build-plain/sim:$PATH G_DEBUG=fatal-criticals CARVED_PROGRAM=$PWD/build-plain/daemon/carved \
+                carved-sim --daemon "$PWD/build-plain/tests/daemon/carved-killer" --host "$1" -- \
+                build-plain/tests/daemon/daemon-crash "$@" </dev/null
+}
+
+# What ./check does for four seconds; the seed is printed.
+storm() {
+        PATH=$PWD/build-check/sim:$PATH carved-sim --no-daemon --host mixed -- build-check/tests/host/host-storm 60 </dev/null
+}
+
+# Several at a time. Each line of standard input: what it is, a tab, and a command of this file; the longest first, so that
+# none is left alone in the end. They are counted when all are through, and then those that failed show what they said.
+together() { # AT-A-TIME
+        local dir name command n=0 i
+
+        dir=$(mktemp -d)
+        while IFS=$'\t' read -r name command; do
+                while [ "$(jobs -rp | wc -l)" -ge "$1" ]; do
+                        wait -n || true
+                done
+                n=$((n + 1))
+                echo "$name" >"$dir/$n.name"
+                { $command >"$dir/$n.log" 2>&1 </dev/null && touch "$dir/$n.ok"; } &
+        done
+        wait || true
+        for i in $(seq "$n"); do
+                step "$(cat "$dir/$i.name")" result "$dir/$i"
+        done
+        rm -rf "$dir"
+}
+
+result() {
+        cat "$1.log"
+        [ -e "$1.ok" ]
+}
+
+# These wait for drivers and deadlines more than they work, and none measures how long it takes. Of the faults, ./check has
+# all of the mode `kill`, and the others here take a part by a seed, which is printed.
+list_waiting() {
+        local each
+
+        # What ends it knows the registers of one machine.
+        for each in "mixed $CRASHES_MIXED" "l40s $CRASHES" "a2 $CRASHES" "plain $CRASHES" "t4 $CRASHES" "plain store" "t4 store"; do
+                [ "$(uname -m)" != x86_64 ] || printf 'crashes, %s\tcrash %s\n' "$each" "$each"
+        done
+        printf 'a crowd for two minutes\ton_host scale:8x16x4 daemon-crowd 120\n'
+        for each in l40s/late a2/late l40s/fail a2/fail plain/late plain/fail t4/late t4/fail l40s/always a2/always plain/always \
+                t4/always; do
+                printf 'every write goes wrong, %s\ton_host %s daemon-fault %s %s some\n' "$each" "${each%/*}" "${each%/*}" "${each#*/}"
+        done
+        printf "a minute's storm\tstorm\n"
+}
+
+# One core each.
+list_working() {
+        local each
+
+        printf 'valgrind on the unit tests\tmemcheck\n'
+        for each in lib daemon sim; do
+                printf 'clang-tidy on %s\tanalyse_tidy %s\n' "$each" "$each"
+        done
+        printf 'cppcheck\tanalyse_cppcheck\n'
+        for each in $FUZZERS; do
+                printf 'fuzz %s\tfuzz %s\n' "$each" "$each"
+        done
+        printf 'valgrind on the daemon\tmemcheck_daemon\n'
+}
+
+# Of the daemon's tests, those that ask for everything once: faults and crowds find no other lines.
+COVERED='access config interface life explain_a2 explain_l40s explain_plain explain_t4 carve_a2 carve_l40s carve_plain carve_t4
+        events_a2 events_l40s tree_mixed stall broken'
+
 coverage() {
+        local names=() each
+
+        for each in $COVERED; do
+                names+=("daemon ${each/_/ }")
+        done
         rm -rf build-coverage && meson setup build-coverage -Db_coverage=true >/dev/null &&
-                ninja -C build-coverage --quiet && meson test -C build-coverage >/dev/null &&
+                ninja -C build-coverage --quiet && meson test -C build-coverage --suite unit --suite lib >/dev/null &&
+                meson test -C build-coverage --no-rebuild "${names[@]}" >/dev/null &&
                 gcovr --root . --filter lib/ --filter daemon/ --filter sim/ --print-summary build-coverage
 }
 
@@ -54,26 +145,27 @@ analyse_cppcheck() {
                 lib daemon sim tests/host
 }
 
-analyse_tidy() {
-        git ls-files 'lib/*.c' 'daemon/*.c' 'sim/*.c' | xargs clang-tidy --quiet -p build-plain --warnings-as-errors='*'
+analyse_tidy() { # DIRECTORY
+        git ls-files "$1/*.c" | xargs clang-tidy --quiet -p build-plain --warnings-as-errors='*'
 }
 
 run_long() {
-        say "Fuzzing, $FUZZ_SECONDS seconds each"
-        [ -e build-fuzz/build.ninja ] || CC=clang meson setup build-fuzz -Dfuzzers=true -Db_lundef=false >/dev/null
-        ninja -C build-fuzz --quiet tests/fuzz/fuzz-{driver,host,rule,snapshot}
-        for target in driver host rule snapshot; do
-                step "fuzz $target" fuzz "$target"
+        local target targets=()
+
+        for target in $FUZZERS; do
+                targets+=("tests/fuzz/fuzz-$target")
         done
-
-        step "a minute's storm" storm
-
-        say "Memory and analysis"
+        [ -e build-fuzz/build.ninja ] || CC=clang meson setup build-fuzz -Dfuzzers=true -Db_lundef=false >/dev/null
+        say "Building build-fuzz"
+        ninja -C build-fuzz --quiet "${targets[@]}"
         build build-plain
-        step "valgrind on the unit tests" memcheck
-        step "valgrind on the daemon" memcheck_daemon
-        step "cppcheck" analyse_cppcheck
-        step "clang-tidy" analyse_tidy
+
+        say "The daemon, for long: crashes, faults, crowds"
+        together 4 < <(list_waiting)
+        step "cards that hang for a minute" on_host mixed daemon-hang 60 measure # alone: it measures
+
+        say "Analysis, and fuzzing for $FUZZ_SECONDS seconds each"
+        together 2 < <(list_working)
         step "coverage" coverage
         if [ -e build-coverage/meson-logs ]; then
                 gcovr --root . --filter lib/ --filter daemon/ build-coverage 2>/dev/null | cut -c1-100 || true
