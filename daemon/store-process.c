@@ -100,7 +100,7 @@ static bool run(char what, const char *directory, const char *name, const char *
         if (fd >= 0)
                 r = what == STORE_WRITE ? carved_store_write(fd, name, text) : carved_store_remove(fd, name);
         /* Nobody misses it any more; but a person may still want to see it. */
-        if (r >= 0) {
+        if (r >= 0 && g_str_has_suffix(directory, "/gpus")) {
                 g_autofree char *aside = g_strconcat(name, CORRUPT, NULL),
                                 *away = g_strconcat(name, FORGOTTEN, NULL);
 

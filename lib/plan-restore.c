@@ -94,8 +94,6 @@ static void plan_leftovers(CarvedPlan *plan, const CarvedModel *model, const Car
 
                 others += vf->role == CARVED_VF_PASSTHROUGH || vf->role == CARVED_VF_HOST;
         }
-        if (intent->leftover_quiet && !gpu->autoprobe)
-                plan_add_count(plan, CARVED_STEP_AUTOPROBE, gpu, 0, 1);
         if (intent->leftover_vfs && intent->vfs < 0 && others == 0 && gpu->num_vfs > 0)
                 plan_add_vfs(plan, gpu, 0);
 }
@@ -119,6 +117,13 @@ static bool may_set_vfs(const CarvedGpu *gpu, const CarvedIntent *intent, GError
         return false;
 }
 
+/* We kept drivers from new VFs when we were interrupted. They are let again when the VFs are there, not
+ * before. */
+static void plan_loud(CarvedPlan *plan, const CarvedGpu *gpu, const CarvedIntent *intent) {
+        if (intent->leftover_quiet && !gpu->autoprobe)
+                plan_add_count(plan, CARVED_STEP_AUTOPROBE, gpu, 0, 1);
+}
+
 CarvedPlan *plan_restore(const CarvedModel *model, const CarvedOrder *order, GError **error) {
         const CarvedGpu *gpu = plan_find_gpu(model, order, error);
         const CarvedIntent *intent = gpu ? carved_model_intent(model, &gpu->address) : NULL;
@@ -136,8 +141,10 @@ CarvedPlan *plan_restore(const CarvedModel *model, const CarvedOrder *order, GEr
         }
 
         plan_leftovers(plan, model, gpu, intent);
-        if (order->settle)
+        if (order->settle) {
+                plan_loud(plan, gpu, intent);
                 return g_steal_pointer(&plan);
+        }
         if (vfs_are_ready(gpu, intent)) {
                 plan_absent(plan, model, gpu);
                 plan_other_params(plan, model, gpu);
@@ -145,6 +152,7 @@ CarvedPlan *plan_restore(const CarvedModel *model, const CarvedOrder *order, GEr
                 plan_add_vfs(plan, gpu, (uint32_t) intent->vfs); /* the rest when they are there */
         else
                 return NULL;
+        plan_loud(plan, gpu, intent);
         return g_steal_pointer(&plan);
 }
 
