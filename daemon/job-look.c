@@ -232,6 +232,8 @@ static void set_failed(Job *job) {
         g_hash_table_iter_init(&iter, job->run->failures);
         if (!carved_order_is_best_effort(job->order) || !g_hash_table_iter_next(&iter, NULL, &text))
                 return;
+        /* What failed for the card is why the rest did. */
+        text = g_hash_table_lookup(job->run->failures, "") ?: text;
 
         job_set_error(job,
                       g_error_new(CARVED_ERROR, CARVED_ERROR_FAILED, "%u could not be made as wanted: %s",
