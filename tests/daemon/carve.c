@@ -34,20 +34,6 @@ static void tear_down(void) {
         client = client_free(client);
 }
 
-static void must(const char *error, char *text) {
-        g_autofree char *said = text;
-
-        if (error)
-                ck_abort_msg("%s: %s", error, said);
-}
-
-#define MUST(call)                                                                                           \
-        do {                                                                                                 \
-                char *text_ = NULL;                                                                          \
-                const char *error_ = call;                                                                   \
-                must(error_, text_);                                                                         \
-        } while (0)
-
 static void enable(void) {
         MUST(carve_enable(client, card, &text_));
 }

@@ -46,6 +46,13 @@ static const char *send_call(Client *client, sd_bus_message *message, char **ret
         return r < 0 ? g_intern_string(error.name) : NULL;
 }
 
+void carve_must(const char *error, char *text) {
+        g_autofree char *said = text;
+
+        if (error)
+                ck_abort_msg("%s: %s", error, said);
+}
+
 const char *carve_enable(Client *client, const Card *card, char **ret_text) {
         sd_bus_message *m;
 

@@ -46,3 +46,13 @@ unsigned host_count_vgpus(void);
 
 /* Everything off, and no rules. */
 void host_clear(Client *client, const Card *card);
+
+/* One of these calls, with &text_ for its text, that must go well: MUST(carve_destroy(client, A, &text_)). */
+#define MUST(call)                                                                                           \
+        do {                                                                                                 \
+                char *text_ = NULL;                                                                          \
+                const char *error_ = call;                                                                   \
+                carve_must(error_, text_);                                                                   \
+        } while (0)
+
+void carve_must(const char *error, char *text); /* @text is taken */

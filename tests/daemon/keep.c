@@ -27,20 +27,6 @@ static void run(const char *command) {
         g_autofree char *output = shell("%s", command);
 }
 
-static void must(const char *error, char *text) {
-        g_autofree char *said = text;
-
-        if (error)
-                ck_abort_msg("%s: %s", error, said);
-}
-
-#define MUST(call)                                                                                           \
-        do {                                                                                                 \
-                char *text_ = NULL;                                                                          \
-                const char *error_ = call;                                                                   \
-                must(error_, text_);                                                                         \
-        } while (0)
-
 /* A host that carved was never run on. */
 static void set_up(void) {
         simctl_do("daemon", "stop");

@@ -102,3 +102,20 @@ CarvedIntent *want(const char *uuid, int32_t vf, CarvedFramework framework, cons
         g_ptr_array_add(intent->vgpus, wanted);
         return intent;
 }
+
+CarvedStep *step_on(CarvedGpu *gpu, CarvedStepKind kind, const char *uuid) {
+        CarvedStep *step = carved_step_new(kind, gpu);
+
+        if (kind < CARVED_STEP_IDLE) {
+                step->number = 4;
+                return step;
+        }
+        step->vf_index = 1;
+        step->vf = vf_of(gpu, 1)->address;
+        g_strlcpy(step->uuid, uuid, sizeof step->uuid);
+        g_free(step->type);
+        step->type = g_strdup(((CarvedType *) gpu->types->pdata[0])->id);
+        g_free(step->text);
+        step->text = g_strdup("x=1");
+        return step;
+}

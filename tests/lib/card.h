@@ -2,6 +2,7 @@
 #pragma once
 
 #include "model.h"
+#include "step.h"
 
 /* Made-up cards, and hosts with one. */
 
@@ -30,3 +31,6 @@ CarvedModel *host(CarvedGpu *gpu);
 
 /* That one vGPU is wanted, with the label team=ml, of nobody's card yet. */
 CarvedIntent *want(const char *uuid, int32_t vf, CarvedFramework framework, const char *type);
+
+/* On VF 1, as @uuid, of the card's first type; or of all VFs, where the step is about those. */
+CarvedStep *step_on(CarvedGpu *gpu, CarvedStepKind kind, const char *uuid);

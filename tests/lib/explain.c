@@ -22,6 +22,12 @@ static CarvedGpu *card(CarvedFramework framework) {
         return gpu;
 }
 
+static CarvedStep *step_new(CarvedStepKind kind, CarvedFramework framework) {
+        g_autoptr(CarvedGpu) gpu = card(framework);
+
+        return step_on(gpu, kind, UUID);
+}
+
 static void as_it_was(CarvedGpu *g) {
 }
 static void gone(CarvedGpu *g) {
@@ -57,25 +63,6 @@ static void not_offered(CarvedGpu *g) {
 }
 static void no_group(CarvedGpu *g) {
         vf_of(g, 1)->iommu_group = -1;
-}
-
-/* On VF 1, as UUID, of the card's only type; or of all VFs. */
-static CarvedStep *step_new(CarvedStepKind kind, CarvedFramework framework) {
-        g_autoptr(CarvedGpu) gpu = card(framework);
-        CarvedStep *step = carved_step_new(kind, gpu);
-
-        if (kind < CARVED_STEP_IDLE) {
-                step->number = 4;
-                return step;
-        }
-        step->vf_index = 1;
-        step->vf = vf_of(gpu, 1)->address;
-        g_strlcpy(step->uuid, UUID, sizeof step->uuid);
-        g_free(step->type);
-        step->type = g_strdup(((CarvedType *) gpu->types->pdata[0])->id);
-        g_free(step->text);
-        step->text = g_strdup("x=1");
-        return step;
 }
 
 /* ---- why it failed ---- */

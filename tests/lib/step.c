@@ -18,23 +18,10 @@ static CarvedGpu *card(CarvedFramework framework) {
         return card_new(&(CarvedPciAddress){ 0, 8, 0, 0 }, framework, 2, 2);
 }
 
-/* On VF 1, as UUID, of the card's only type; or of all VFs. */
 static CarvedStep *step_new(CarvedStepKind kind, CarvedFramework framework) {
         g_autoptr(CarvedGpu) gpu = card(framework);
-        CarvedStep *step = carved_step_new(kind, gpu);
 
-        if (kind < CARVED_STEP_IDLE) {
-                step->number = 4;
-                return step;
-        }
-        step->vf_index = 1;
-        step->vf = vf_of(gpu, 1)->address;
-        g_strlcpy(step->uuid, UUID, sizeof step->uuid);
-        g_free(step->type);
-        step->type = g_strdup(((CarvedType *) gpu->types->pdata[0])->id);
-        g_free(step->text);
-        step->text = g_strdup("x=1");
-        return step;
+        return step_on(gpu, kind, UUID);
 }
 
 /* ---- steps and outcomes as values ---- */
