@@ -7,6 +7,7 @@
 #include "error.h"
 #include "jobs.h"
 #include "object.h"
+#include "order.h"
 #include "reader.h"
 #include "restore.h"
 
@@ -301,10 +302,7 @@ void jobs_restore(Jobs *jobs, const CarvedPciAddress *gpu, bool settle) {
         if (jobs->stopping)
                 return;
 
-        order = g_new0(CarvedOrder, 1);
-        order->kind = CARVED_ORDER_RESTORE;
-        order->vf_index = -1;
-        order->gpu = *gpu;
+        order = order_new(CARVED_ORDER_RESTORE, gpu);
         order->settle = settle;
         job_start(add(jobs, order, /* plan= */ NULL, /* uid= */ 0));
 }

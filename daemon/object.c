@@ -14,8 +14,7 @@ const ObjectInterface *const object_interfaces[] = {
 const char *object_path_gpu(const CarvedPciAddress *gpu, char buf[static OBJECT_PATH_MAX]) {
         char address[CARVED_PCI_ADDRESS_MAX];
 
-        g_snprintf(buf, OBJECT_PATH_MAX, CARVED_BUS_GPUS "/%s",
-                   g_strdelimit((char *) carved_pci_address_format(gpu, address), ":.", '_'));
+        g_snprintf(buf, OBJECT_PATH_MAX, CARVED_BUS_GPUS "/%s", carved_pci_address_slug(gpu, address));
         return buf;
 }
 
@@ -71,18 +70,6 @@ static bool next_component(const char **p, char *buf, size_t size) {
         return true;
 }
 
-/* 0000_08_00_0 */
-static bool parse_slug(char *slug, CarvedPciAddress *ret) {
-        char *dot = strrchr(slug, '_');
-
-        if (!dot)
-                return false;
-
-        *dot = '.';
-        g_strdelimit(slug, "_", ':');
-        return carved_pci_address_parse(slug, ret);
-}
-
 static bool parse_below(const char *p, CarvedObject *object) {
         char word[CARVED_UUID_LEN + 1];
         int64_t index;
@@ -117,7 +104,7 @@ bool object_parse_path(const char *path, CarvedObject *ret) {
                 return false;
 
         p += strlen(CARVED_BUS_GPUS);
-        if (!next_component(&p, slug, sizeof slug) || !parse_slug(slug, &object.gpu))
+        if (!next_component(&p, slug, sizeof slug) || !carved_pci_address_parse_slug(slug, &object.gpu))
                 return false;
         if (*p != '\0' && !parse_below(p, &object))
                 return false;

@@ -93,23 +93,16 @@ GArray *unsettled_gpus(const Unsettled *unsettled) {
 }
 
 char *settle_file_name(const CarvedPciAddress *gpu) {
-        char address[CARVED_PCI_ADDRESS_MAX];
+        char slug[CARVED_PCI_ADDRESS_MAX];
 
-        return g_strdup_printf("%s.json",
-                               g_strdelimit((char *) carved_pci_address_format(gpu, address), ":.", '_'));
+        return g_strdup_printf("%s.json", carved_pci_address_slug(gpu, slug));
 }
 
 /* 0000_08_00_0.json → 0000:08:00.0 */
 static bool parse_file_name(const char *name, CarvedPciAddress *ret) {
         g_autofree char *slug = g_str_has_suffix(name, ".json") ? g_strndup(name, strlen(name) - 5) : NULL;
-        char *dot = slug ? strrchr(slug, '_') : NULL;
 
-        if (!dot)
-                return false;
-
-        *dot = '.';
-        g_strdelimit(slug, "_", ':');
-        return carved_pci_address_parse(slug, ret);
+        return slug && carved_pci_address_parse_slug(slug, ret);
 }
 
 static bool intent_address(const CarvedIntent *intent, CarvedPciAddress *ret) {

@@ -51,6 +51,32 @@ const char *carved_pci_address_format(const CarvedPciAddress *a, char buf[static
         return buf;
 }
 
+const char *carved_pci_address_slug(const CarvedPciAddress *address, char buf[static CARVED_PCI_ADDRESS_MAX]) {
+        carved_pci_address_format(address, buf);
+        for (char *p = buf; *p; p++)
+                if (*p == ':' || *p == '.')
+                        *p = '_';
+        return buf;
+}
+
+bool carved_pci_address_parse_slug(const char *slug, CarvedPciAddress *ret) {
+        char text[2 * CARVED_PCI_ADDRESS_MAX], *dot;
+
+        if (strlen(slug) >= sizeof text)
+                return false;
+
+        strcpy(text, slug);
+        dot = strrchr(text, '_');
+        if (!dot)
+                return false;
+
+        *dot = '.';
+        for (char *p = text; *p; p++)
+                if (*p == '_')
+                        *p = ':';
+        return carved_pci_address_parse(text, ret);
+}
+
 int carved_pci_address_compare(const CarvedPciAddress *a, const CarvedPciAddress *b) {
         if (a->domain != b->domain)
                 return a->domain < b->domain ? -1 : 1;

@@ -25,6 +25,10 @@ bool carved_pci_address_parse(const char *text, CarvedPciAddress *ret);
 const char *carved_pci_address_format(const CarvedPciAddress *address,
                                       char buf[static CARVED_PCI_ADDRESS_MAX]);
 
+/* The same as a name for paths and files: 0000_08_00_0. Returns @buf; and back. */
+const char *carved_pci_address_slug(const CarvedPciAddress *address, char buf[static CARVED_PCI_ADDRESS_MAX]);
+bool carved_pci_address_parse_slug(const char *slug, CarvedPciAddress *ret);
+
 /* Order of domain, bus, device, function; as strcmp(). */
 int carved_pci_address_compare(const CarvedPciAddress *a, const CarvedPciAddress *b);
 
