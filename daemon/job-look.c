@@ -186,13 +186,26 @@ static void explain(Job *job, Place *place) {
                 job_go_back(job);
 }
 
+/* Whatever was left of an earlier switch of its VFs. */
+static bool has_rebound(Job *job, const CarvedPciAddress *gpu) {
+        for (unsigned i = 0; i < job->plan->steps->len; i++) {
+                const CarvedStep *step = job->plan->steps->pdata[i];
+
+                if ((step->kind == CARVED_STEP_REBIND || step->kind == CARVED_STEP_SRIOV_MANAGE) &&
+                    carved_pci_address_compare(&step->gpu, gpu) == 0)
+                        return !g_hash_table_contains(job->run->failures, "");
+        }
+        return false;
+}
+
 static void show(Job *job, Place *place, bool committed) {
         CarvedIntentChange change = { 0 };
         const CarvedGpu *gpu = carved_model_find_gpu(job->manager->model, &place->address);
         CarvedUpdate update = { .kind = place->seen ? CARVED_UPDATE_READ : CARVED_UPDATE_INTENT,
                                 .address = place->address,
                                 .gpu = g_steal_pointer(&place->seen),
-                                .failures = job->run->failures };
+                                .failures = job->run->failures,
+                                .rebound = has_rebound(job, &place->address) };
 
         if (committed && gpu) {
                 change = carved_plan_change(job->plan, gpu);

@@ -29,6 +29,7 @@ static void list_makes(CarvedEntryGpu *entry, const CarvedPlan *plan, const Carv
                 wanted = step->kind == CARVED_STEP_CREATE ? find_add(plan, step->uuid) : NULL;
                 if (wanted)
                         g_ptr_array_add(entry->makes, carved_wanted_copy(wanted));
+                entry->unbinds |= step->kind == CARVED_STEP_SRIOV_MANAGE;
                 entry->quiets |= step->kind == CARVED_STEP_AUTOPROBE && step->number == 0;
                 entry->makes_vfs |=
                         (step->kind == CARVED_STEP_SRIOV_MANAGE || step->kind == CARVED_STEP_NUMVFS) &&
@@ -83,11 +84,14 @@ static void on_prepared(KeeperResult result, const char *text, void *userdata) {
         job_run_step(job);
 }
 
-static bool quiets(const CarvedPlan *plan) {
-        for (unsigned i = 0; i < plan->steps->len; i++)
-                if (((CarvedStep *) plan->steps->pdata[i])->kind == CARVED_STEP_AUTOPROBE)
-                        return true;
+/* Meanwhile the card is as nobody wants it, and nothing that is wanted tells. */
+static bool is_risky(const CarvedPlan *plan) {
+        for (unsigned i = 0; i < plan->steps->len; i++) {
+                CarvedStepKind kind = ((CarvedStep *) plan->steps->pdata[i])->kind;
 
+                if (kind == CARVED_STEP_AUTOPROBE || kind == CARVED_STEP_SRIOV_MANAGE)
+                        return true;
+        }
         return false;
 }
 
@@ -97,9 +101,8 @@ void job_prepare(Job *job) {
                 job_commit(job);
                 return;
         }
-        /* What restore makes is wanted, and so written down, already; but not that drivers are kept from new
-         * VFs. */
-        if (job->run->best_effort && !quiets(job->plan)) {
+        /* What restore makes is wanted, and so written down, already. */
+        if (job->run->best_effort && !is_risky(job->plan)) {
                 job->run->phase = PHASE_STEPS;
                 job_run_step(job);
                 return;

@@ -263,6 +263,20 @@ static void keep_leftovers(Manager *m, const CarvedGpu *gpu) {
         }
 }
 
+/* All that the job did was to give it back to its driver, and now there is more to do. */
+static bool goes_on(Restore *restore, const Patient *patient, const Job *job, const CarvedGpu *gpu) {
+        const CarvedStep *step = job->plan && job->plan->steps->len == 1 ? job->plan->steps->pdata[0] : NULL;
+
+        return step && step->kind == CARVED_STEP_REBIND && carved_step_is_done(step, gpu) &&
+               can_start(restore, gpu, patient->settle);
+}
+
+static bool is_unbound(Restore *restore, const CarvedGpu *gpu) {
+        const CarvedIntent *intent = carved_model_intent(restore->manager->model, &gpu->address);
+
+        return intent && intent->leftover_unbound;
+}
+
 void restore_job_over(Restore *restore, const Job *job) {
         Patient *patient = find(restore, &job->order->gpu);
         const CarvedGpu *gpu = carved_model_find_gpu(restore->manager->model, &job->order->gpu);
@@ -272,12 +286,13 @@ void restore_job_over(Restore *restore, const Job *job) {
 
         patient->running = false;
         g_free(patient->tried);
-        patient->tried = gpu ? describe(gpu) : NULL;
+        patient->tried = gpu && !goes_on(restore, patient, job, gpu) ? describe(gpu) : NULL;
         if (patient->settle || (gpu && gpu->sync == CARVED_SYNC_SYNCED))
                 patient->due = false;
         if (gpu && !gpu->lost && job->state != JOB_CANCELLED) {
                 keep_leftovers(restore->manager, gpu);
-                keeper_settled(restore->manager->keeper, &job->order->gpu);
+                if (!is_unbound(restore, gpu))
+                        keeper_settled(restore->manager->keeper, &job->order->gpu);
         }
         restore_check(restore);
 }

@@ -184,6 +184,7 @@ static void take_prepared(CarvedIntent *intent, const CarvedEntryGpu *gpu, bool 
         if (gpu->makes_vfs && intent->vfs < 0 && !old)
                 intent->leftover_vfs = true;
         intent->leftover_quiet |= gpu->quiets;
+        intent->leftover_unbound |= gpu->unbinds;
         if (!intent->identity && !carved_intent_is_void(intent))
                 intent->identity = g_strdup(gpu->intent->identity);
 }

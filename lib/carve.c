@@ -146,6 +146,9 @@ static void dispatch(const CarvedCarving *carving, CarvedOutcome *outcome) {
         case CARVED_STEP_SRIOV_MANAGE:
                 carved_sriov_manage(carving, outcome);
                 break;
+        case CARVED_STEP_REBIND:
+                carved_sriov_rebind(carving, outcome);
+                break;
         case CARVED_STEP_NUMVFS:
                 carved_sriov_set_numvfs(carving, outcome);
                 break;

@@ -88,8 +88,8 @@ void carved_intent_free(CarvedIntent *intent) {
 
 bool carved_intent_is_void(const CarvedIntent *intent) {
         return intent->vfs < 0 && intent->vgpus->len == 0 && !(intent->labels && *intent->labels) &&
-               !intent->unreadable && !intent->leftover_vfs && !intent->leftover_quiet && !intent->rest &&
-               !intent->rest_transient;
+               !intent->unreadable && !intent->leftover_vfs && !intent->leftover_quiet &&
+               !intent->leftover_unbound && !intent->rest && !intent->rest_transient;
 }
 
 CarvedWanted *carved_intent_find(const CarvedIntent *intent, const char *uuid) {
@@ -123,7 +123,7 @@ static void change_labels(CarvedIntent *intent, const CarvedIntentChange *change
 static void forget(CarvedIntent *intent) {
         g_ptr_array_set_size(intent->vgpus, 0);
         intent->vfs = -1;
-        intent->leftover_vfs = intent->leftover_quiet = intent->contested = false;
+        intent->leftover_vfs = intent->leftover_quiet = intent->leftover_unbound = intent->contested = false;
         g_clear_pointer(&intent->labels, g_strfreev);
         g_clear_pointer(&intent->rest, json_object_unref);
         g_clear_pointer(&intent->rest_transient, json_object_unref);
@@ -255,7 +255,8 @@ static CarvedSyncState sync_of(const CarvedIntent *intent, const CarvedGpu *gpu,
         if (!intent->identity && !intent->unreadable)
                 return CARVED_SYNC_UNMANAGED;
         if (all_there && !gpu->lost && !intent->unreadable && !intent->leftover_vfs &&
-            !intent->leftover_quiet && (intent->vfs < 0 || (uint32_t) intent->vfs == gpu->num_vfs))
+            !intent->leftover_quiet && !intent->leftover_unbound &&
+            (intent->vfs < 0 || (uint32_t) intent->vfs == gpu->num_vfs))
                 return CARVED_SYNC_SYNCED;
 
         return intent->contested ? CARVED_SYNC_CONTESTED : CARVED_SYNC_OUT_OF_SYNC;

@@ -37,12 +37,13 @@ typedef struct CarvedIntent {
         struct _JsonObject *rest_transient; /* the same, of what is not kept over a reboot */
 
         /* not stored */
-        char *unreadable;    /* what is stored can't be read, and why: nothing is done; NULL: it can */
-        bool leftover_vfs;   /* the VFs are ours and not wanted, as in CarvedWanted */
-        bool leftover_quiet; /* we keep drivers from new VFs, and are through with them */
-        char *error;         /* we tried to make the card as it is wanted, and this is why it is not */
-        uint64_t deleted[3]; /* when somebody else last removed something of ours; µs, the latest last */
-        bool contested;      /* three times in ten minutes */
+        char *unreadable;      /* what is stored can't be read, and why: nothing is done; NULL: it can */
+        bool leftover_vfs;     /* the VFs are ours and not wanted, as in CarvedWanted */
+        bool leftover_quiet;   /* we keep drivers from new VFs, and are through with them */
+        bool leftover_unbound; /* the card may still be with the driver that it was only lent to, or locked */
+        char *error;           /* we tried to make the card as it is wanted, and this is why it is not */
+        uint64_t deleted[3];   /* when somebody else last removed something of ours; µs, the latest last */
+        bool contested;        /* three times in ten minutes */
 } CarvedIntent;
 
 /* What becomes different of it. */

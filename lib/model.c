@@ -238,6 +238,7 @@ static void note_failures(CarvedIntent *intent, GHashTable *failures) {
 /* What the look shows, and what that says of what is wanted. */
 static void take_look(CarvedIntent *intent, const CarvedGpu *old, CarvedGpu *new,
                       const CarvedUpdate *update) {
+        intent->leftover_unbound &= !update->rebound;
         carved_intent_apply(intent, new);
         carved_intent_note(intent, old, new, update->now, old && old->busy);
         note_failures(intent, update->failures);

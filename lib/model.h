@@ -85,6 +85,7 @@ typedef struct CarvedUpdate {
         const CarvedIntentChange *intent; /* READ, INTENT; or NULL */
         CarvedIntent *whole;              /* STORED; always taken */
         GHashTable *failures;             /* READ, INTENT: UUID → why it could not be made; or NULL */
+        bool rebound;                     /* READ, INTENT: the card is its driver's again */
         uint64_t now;                     /* READ: µs */
         GHashTable *in_use;               /* USERS: UUIDs */
         bool busy;

@@ -5,6 +5,7 @@
 #include "error.h"
 #include "plan-make.h"
 #include "policy.h"
+#include "vendor.h"
 
 /* Restore has no writing code of its own: it is a plan like any other, from what is wanted and what is there.
  */
@@ -135,6 +136,11 @@ CarvedPlan *plan_restore(const CarvedModel *model, const CarvedOrder *order, GEr
         plan_use(plan, &gpu->address);
         if (!intent || !intent->identity)
                 return g_steal_pointer(&plan);
+        if (!gpu->stalled && intent->leftover_unbound) {
+                g_ptr_array_add(plan->steps, carved_step_new(CARVED_STEP_REBIND, gpu));
+                if (carved_vendor_is_astray(gpu->vendor_id, gpu->driver))
+                        return g_steal_pointer(&plan); /* the rest when it is back */
+        }
         if (gpu->stalled || !gpu->driver) {
                 carved_policy_refuse(error, &gpu->reason, "It can't be made as it is wanted");
                 return NULL;

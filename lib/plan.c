@@ -6,6 +6,7 @@
 #include "mdevctl.h"
 #include "plan-make.h"
 #include "policy.h"
+#include "vendor.h"
 
 static const char *const order_kinds[_CARVED_ORDER_KIND_MAX] = {
         [CARVED_ORDER_ENABLE_VFS] = "enable-vfs",   [CARVED_ORDER_DISABLE_VFS] = "disable-vfs",
@@ -305,6 +306,8 @@ bool carved_step_is_done(const CarvedStep *step, const CarvedGpu *gpu) {
                              : !vgpu || g_strcmp0(vgpu->type, step->type) != 0;
         case CARVED_STEP_PARAMS:
                 return vgpu && g_strcmp0(vgpu->params, step->text) == 0;
+        case CARVED_STEP_REBIND:
+                return !carved_vendor_is_astray(gpu->vendor_id, gpu->driver);
         /* There, a later step may have gone on from it; back, it is the last word. */
         case CARVED_STEP_SRIOV_MANAGE:
         case CARVED_STEP_NUMVFS:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include "cleanup.h"
@@ -8,8 +9,10 @@
 #include "program.h"
 #include "sriov.h"
 #include "sysfs.h"
+#include "vendor.h"
 
 #define NVIDIA_BIND "bus/pci/drivers/nvidia/bind"
+#define NVIDIA_GPUS "/proc/driver/nvidia/gpus"
 
 /* -1: can't be read. */
 static int64_t read_numvfs(const CarvedCarving *carving) {
@@ -56,22 +59,42 @@ bool carved_sriov_manage_is_locked_out(const char *output) {
         return output && strstr(output, "Cannot obtain unbindLock");
 }
 
+/* Held, it keeps every client from the card, and nobody else would let go of it. */
+static void unlock(const char *address) {
+        _cleanup_close_ int gpus = open(NVIDIA_GPUS, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        g_autofree char *file = g_strdup_printf("%s/unbindLock", address);
+
+        if (gpus >= 0)
+                carved_sysfs_write(gpus, file, "0");
+}
+
 /* The program takes the card from its driver and gives it back. Where it stopped in between, we do the rest:
- * a card without driver can do nothing, and nobody else would notice. 0: it has it, 1: again, or -errno. */
+ * a card without driver can do nothing, and nobody else would notice. 0: it has one, 1: again, or -errno. */
 static int rebind(const CarvedCarving *carving) {
         g_autofree char *driver = carved_sysfs_read_link(carving->gpu_fd, NULL, CARVED_LINK_DRIVER);
         char address[CARVED_PCI_ADDRESS_MAX];
         int r;
 
-        if (g_strcmp0(driver, "nvidia") == 0)
-                return 0;
-
         carved_pci_address_format(&carving->step->gpu, address);
+        if (!carved_vendor_is_astray(carving->step->vendor, driver)) {
+                unlock(address);
+                return 0;
+        }
+
         if (driver)
                 carved_sysfs_write(carving->gpu_fd, "driver/unbind", address);
         carved_sysfs_write(carving->gpu_fd, carved_attribute_name(CARVED_ATTR_DRIVER_OVERRIDE), "\n");
         r = carved_sysfs_write(carving->sysfs_fd, NVIDIA_BIND, address);
         return r < 0 ? r : 1;
+}
+
+void carved_sriov_rebind(const CarvedCarving *carving, CarvedOutcome *outcome) {
+        char address[CARVED_PCI_ADDRESS_MAX];
+        int r = rebind(carving);
+
+        if (r < 0)
+                carved_carve_failed(outcome, -r, NVIDIA_BIND,
+                                    carved_pci_address_format(&carving->step->gpu, address));
 }
 
 /* After a failure, with a word about it. */
@@ -98,13 +121,11 @@ void carved_sriov_manage(const CarvedCarving *carving, CarvedOutcome *outcome) {
                                carved_pci_address_format(&step->gpu, address), NULL };
         g_auto(CarvedGate) gate = { 0 };
         int64_t before = read_numvfs(carving);
-        int r;
 
         /* Run on what is so already, it may unbind a card with live vGPUs. */
         if (before == step->number) {
-                r = step->undo ? rebind(carving) : 0;
-                if (r < 0)
-                        carved_carve_failed(outcome, -r, NVIDIA_BIND, argv[2]);
+                if (step->undo)
+                        carved_sriov_rebind(carving, outcome);
                 return;
         }
         if (before > 0 && !shut_gate(&gate, carving, before, outcome))

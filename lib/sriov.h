@@ -11,5 +11,9 @@
 void carved_sriov_set_numvfs(const CarvedCarving *carving, CarvedOutcome *outcome);
 void carved_sriov_manage(const CarvedCarving *carving, CarvedOutcome *outcome);
 
+/* What the program leaves where it is killed: the card without driver or with the one that it was lent to, or
+ * locked. With another driver by now, it is somebody else's. */
+void carved_sriov_rebind(const CarvedCarving *carving, CarvedOutcome *outcome);
+
 /* What sriov-manage says when some client of the driver has the card open for a moment. */
 bool carved_sriov_manage_is_locked_out(const char *output);

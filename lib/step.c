@@ -85,6 +85,7 @@ GPtrArray *carved_step_inverse(const CarvedStep *step) {
                         g_ptr_array_add(list, params);
                 }
                 break;
+        case CARVED_STEP_REBIND:
         case CARVED_STEP_WAIT:
         case CARVED_STEP_IDLE:
         case _CARVED_STEP_KIND_MAX:
@@ -111,6 +112,8 @@ char *carved_step_describe(const CarvedStep *step) {
         case CARVED_STEP_SRIOV_MANAGE:
                 return step->number > 0 ? g_strdup_printf("Run sriov-manage -e %s: %u VFs", gpu, step->number)
                                         : g_strdup_printf("Run sriov-manage -d %s: no VFs", gpu);
+        case CARVED_STEP_REBIND:
+                return g_strdup_printf("Give GPU %s back to its driver", gpu);
         case CARVED_STEP_NUMVFS:
                 return g_strdup_printf("Set the number of VFs of GPU %s to %u", gpu, step->number);
         case CARVED_STEP_AUTOPROBE:

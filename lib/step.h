@@ -8,6 +8,7 @@
 
 typedef enum CarvedStepKind {
         CARVED_STEP_SRIOV_MANAGE, /* VFs on or off by NVIDIA's program: @number of them */
+        CARVED_STEP_REBIND,       /* the card is its driver's again, where NVIDIA's program was interrupted */
         CARVED_STEP_NUMVFS,       /* by the kernel: @number of them */
         CARVED_STEP_AUTOPROBE,    /* new VFs are given to drivers: @number */
         CARVED_STEP_WAIT,         /* until @number VFs are there, usable; nothing is written */

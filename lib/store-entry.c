@@ -48,6 +48,8 @@ static JsonObject *put_gpu(const CarvedEntryGpu *gpu) {
         carved_store_put_intent(object, gpu->intent, CARVED_STORE_JOURNAL);
         if (gpu->makes_vfs)
                 json_object_set_boolean_member(object, "makes-vfs", TRUE);
+        if (gpu->unbinds)
+                json_object_set_boolean_member(object, "unbinds", TRUE);
         if (gpu->quiets)
                 json_object_set_boolean_member(object, "quiets", TRUE);
         if (gpu->makes->len == 0)
@@ -103,6 +105,7 @@ static bool get_gpu(CarvedReader *at, JsonObject *element, void *userdata) {
 
         return carved_store_get_list(at, element, "makes", CARVED_STORE_JOURNAL, gpu->makes) &&
                carved_reader_flag(at, element, "makes-vfs", &gpu->makes_vfs) &&
+               carved_reader_flag(at, element, "unbinds", &gpu->unbinds) &&
                carved_reader_flag(at, element, "quiets", &gpu->quiets);
 }
 

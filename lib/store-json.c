@@ -10,8 +10,8 @@
 #define VF_MAX 65535
 
 /* `makes` and what follows is the journal's. */
-static const char *const document_keys[] = { "format",    "identity", "generation",     "intent", "makes",
-                                             "makes-vfs", "quiets",   "rest-transient", NULL };
+static const char *const document_keys[] = { "format",    "identity", "generation", "intent",         "makes",
+                                             "makes-vfs", "quiets",   "unbinds",    "rest-transient", NULL };
 static const char *const intent_keys[] = { "vfs", "vfs-transient", "labels", "vgpus", NULL };
 static const char *const wanted_keys[] = { "uuid",   "type",   "type-name", "framework", "vf",
                                            "params", "labels", "override",  "transient", NULL };

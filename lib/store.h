@@ -26,7 +26,8 @@ typedef struct CarvedEntryGpu {
         CarvedIntent *intent; /* the new one, whole; its identity says which GPU */
         GPtrArray *makes;     /* CarvedWanted: may be there by now, and are ours */
         bool makes_vfs;       /* they were off before */
-        bool quiets;          /* drivers were given new VFs before, and are kept from them meanwhile */
+        bool unbinds; /* NVIDIA's program takes the card from its driver meanwhile, and gives it back */
+        bool quiets;  /* drivers were given new VFs before, and are kept from them meanwhile */
 } CarvedEntryGpu;
 
 typedef struct CarvedEntry {

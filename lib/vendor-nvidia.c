@@ -12,5 +12,6 @@ const CarvedVendor carved_vendor_nvidia = {
         .bare_sriov = CARVED_FRAMEWORK_UNKNOWN,
         /* The driver has no sriov_configure: sriov_numvfs is ENOENT by design. */
         .has_sriov_manage = true,
+        .lent_to = "pci-pf-stub",
         .has_vgpu_config = true,
 };

@@ -11,11 +11,15 @@ typedef struct CarvedVendor {
                                     a dash */
         CarvedFramework bare_sriov; /* what an SR-IOV card, or its VF, is while nothing more shows */
         bool has_sriov_manage;      /* VFs come by the vendor's program, all or none; else by sriov_numvfs */
+        const char *lent_to;        /* the driver that the program lends the card to; NULL: none */
         bool has_vgpu_config;       /* facts of types in vgpuConfig.xml */
 } CarvedVendor;
 
 extern const CarvedVendor carved_vendor_nvidia;
 extern const CarvedVendor carved_vendor_generic;
+
+/* Without driver, or still with the one that it was only lent to: where the program was interrupted. */
+bool carved_vendor_is_astray(uint16_t id, const char *driver);
 
 /* Never NULL. */
 const CarvedVendor *carved_vendor_find(uint16_t id);

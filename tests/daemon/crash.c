@@ -40,11 +40,6 @@ static GArray *list_points(const Trial *trial) {
                         /* The daemon's own calls: itself is the daemon. */
                         if (g_str_equal(victim, "self") && strstr(trial->calls[i], " daemon "))
                                 continue;
-                        /* FIXME: sriov-manage would be killed in its middle, too, and what it leaves of the
-                         * card is not always mended at the next start: a card on pci-pf-stub needs a rebind
-                         * by restore. */
-                        if (g_str_equal(victim, "all") && trial_runs_program(trial))
-                                continue;
                         snprintf(point.plan, sizeof point.plan, "at %u %s kill %s", i + 1,
                                  j % 2 == 0 ? "before" : "after", victim);
                         g_array_append_val(points, point);

@@ -6,6 +6,7 @@
 
 #define PCI_DIR  "/sys/bus/pci/devices"
 #define MDEV_DIR "/sys/bus/mdev/devices"
+#define LOCK_DIR "/proc/driver/nvidia/gpus"
 
 /* What a file says, without the newline; NULL: there is none. */
 static char *read_attribute(const char *dir, const char *name) {
@@ -63,6 +64,13 @@ static void describe_mdev(const char *dir, GString *text) {
         g_string_append_printf(text, " %s %s %s\n", parent, type, params ?: "");
 }
 
+/* What sriov-manage holds for a while, and nobody else ever. */
+static void describe_lock(const char *dir, GString *text) {
+        g_autofree char *lock = read_attribute(dir, "unbindLock");
+
+        g_string_append_printf(text, " %s\n", g_strcmp0(lock, "1") == 0 ? "locked" : "free");
+}
+
 static void describe_all(const char *path, void (*describe)(const char *dir, GString *text), GString *text) {
         g_autoptr(GPtrArray) names = list(path);
 
@@ -79,6 +87,7 @@ char *host_summary(void) {
 
         describe_all(PCI_DIR, describe_pci, text);
         describe_all(MDEV_DIR, describe_mdev, text);
+        describe_all(LOCK_DIR, describe_lock, text);
         return g_string_free(text, FALSE);
 }
 

@@ -78,10 +78,6 @@ const char *trial_name(const Trial *t) {
         return t->op->name;
 }
 
-bool trial_runs_program(const Trial *t) {
-        return t->op->on_vfs && t->card->has_params;
-}
-
 void result_clear(Result *result) {
         g_clear_pointer(&result->text, g_free);
 }

@@ -37,8 +37,6 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Result, result_clear)
 
 unsigned operations_count(void);
 const char *trial_name(const Trial *trial);
-/* Does it switch VFs by NVIDIA's program, which is a process of its own? */
-bool trial_runs_program(const Trial *trial);
 
 /* Operation number @i on @host, a2 and so on, or `mixed`. A clean run says what it does. NULL: there is no
  * such operation on such a card. */

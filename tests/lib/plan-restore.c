@@ -6,9 +6,10 @@
 #define VFS_ON                                                                                               \
         "Run sriov-manage -e 0000:08:00.0: 4 VFs\n"                                                          \
         "Wait for 4 VFs of GPU 0000:08:00.0, their drivers and vGPU types"
-#define VFS_OFF "Run sriov-manage -d 0000:08:00.0: no VFs\nWait until the VFs of GPU 0000:08:00.0 are gone"
-#define MAKE_A  "Create vGPU " A " of type nvidia-746 on VF 0000:08:00.5"
-#define MAKE_B  "Create vGPU " B " of type nvidia-746 on VF 0000:08:00.6"
+#define VFS_OFF   "Run sriov-manage -d 0000:08:00.0: no VFs\nWait until the VFs of GPU 0000:08:00.0 are gone"
+#define GIVE_BACK "Give GPU 0000:08:00.0 back to its driver"
+#define MAKE_A    "Create vGPU " A " of type nvidia-746 on VF 0000:08:00.5"
+#define MAKE_B    "Create vGPU " B " of type nvidia-746 on VF 0000:08:00.6"
 
 /* Four VFs are wanted, and A and B on the second and third of them, B with parameters. */
 static CarvedIntent *want_two(int32_t vfs) {
@@ -265,6 +266,32 @@ START_TEST(drivers_are_let_to_new_vfs_again) {
 }
 END_TEST
 
+/* Where NVIDIA's program was interrupted, the card comes first, alone where it has no driver to work with.
+ * With its own one, it may still be locked; with another, it is that one's. */
+START_TEST(a_card_that_was_only_lent_comes_back) {
+        static const struct {
+                const char *driver, *golden;
+        } rows[] = {
+                { NULL, GIVE_BACK },
+                { "pci-pf-stub", GIVE_BACK },
+                { "nvidia", GIVE_BACK "\n" VFS_ON },
+        };
+        g_autoptr(CarvedModel) model = NULL;
+        CarvedIntent *intent = want_two(4);
+        CarvedGpu *gpu = nvidia(0);
+        CarvedOrder settle = order_restore(&nvidia_at);
+
+        g_free(gpu->driver);
+        gpu->driver = g_strdup(rows[_i].driver);
+        intent->leftover_unbound = true;
+        model = host_that_wants(gpu, intent);
+        ck_assert_int_eq(carved_model_nth_gpu(model, 0)->sync, CARVED_SYNC_OUT_OF_SYNC);
+        expect_plan(model, order_restore(&nvidia_at), rows[_i].golden);
+        settle.settle = true;
+        expect_plan(model, settle, GIVE_BACK);
+}
+END_TEST
+
 /* ---- nothing to be done ---- */
 
 static void no_driver(CarvedGpu *g, CarvedIntent *i) {
@@ -494,6 +521,7 @@ int main(void) {
         tcase_add_test(tcase, vfs_that_are_left_over_go_when_nothing_is_on_them);
         tcase_add_loop_test(tcase, vfs_that_are_left_over_stay_when_a_driver_has_one, 0, 2);
         tcase_add_loop_test(tcase, drivers_are_let_to_new_vfs_again, 0, 2);
+        tcase_add_loop_test(tcase, a_card_that_was_only_lent_comes_back, 0, 3);
         tcase_add_loop_test(tcase, a_card_that_nothing_can_be_done_to_says_why, 0, G_N_ELEMENTS(refusals));
         tcase_add_test(tcase, a_card_that_does_not_answer_or_is_gone_is_left_alone);
         tcase_add_test(tcase, a_card_that_nothing_is_wanted_of_is_left_alone);

@@ -100,7 +100,7 @@ static CarvedEntry *entry_new(const CarvedPciAddress *gpu, uint64_t n, bool comm
         intent_add(intent, B, 2);
         row = carved_entry_add_gpu(entry, intent);
         g_ptr_array_add(row->makes, carved_wanted_copy(intent->vgpus->pdata[1]));
-        row->makes_vfs = row->quiets = true;
+        row->makes_vfs = row->quiets = row->unbinds = true;
         entry->committed = committed;
         return entry;
 }
@@ -138,7 +138,8 @@ START_TEST(what_a_newer_job_may_have_made_is_left_over) {
         ck_assert_int_eq(carved_intent_find(intent, B)->vf_index, 2);
         ck_assert_uint_eq(intent->generation, 3);
         ck_assert_int_eq(intent->vfs, 4);
-        ck_assert(!intent->leftover_vfs && intent->leftover_quiet); /* they are wanted anyway */
+        ck_assert(!intent->leftover_vfs); /* they are wanted anyway */
+        ck_assert(intent->leftover_quiet && intent->leftover_unbound);
         expect_unsettled(&nvidia_at, /* prepared= */ false, NULL);
         expect_unsettled(&nvidia_at, /* prepared= */ true, "1.json");
         expect_unsettled(&nvidia_at, /* prepared= */ true, NULL);

@@ -73,6 +73,19 @@ START_TEST(a_step_is_done_when_the_card_shows_it) {
 }
 END_TEST
 
+START_TEST(a_card_is_back_when_another_driver_has_it_than_the_one_it_was_lent_to) {
+        g_autoptr(CarvedGpu) gpu = card(CARVED_FRAMEWORK_MDEV);
+        static const char *const drivers[] = { NULL, "pci-pf-stub", "nvidia", "vfio-pci" };
+
+        gpu->vendor_id = 0x10de;
+        for (unsigned i = 0; i < G_N_ELEMENTS(drivers); i++) {
+                g_free(gpu->driver);
+                gpu->driver = g_strdup(drivers[i]);
+                ck_assert_int_eq(is_done(STEP(REBIND), gpu), i >= 2);
+        }
+}
+END_TEST
+
 START_TEST(a_whole_vf_is_there_while_on_a_vfio_driver) {
         g_autoptr(CarvedGpu) gpu = card(CARVED_FRAMEWORK_VF_PASSTHROUGH);
         static const char *const drivers[] = { NULL, "xe", "vfio-pci", "xe-vfio-pci" };
@@ -266,6 +279,7 @@ int main(void) {
         TCase *tcase = tcase_create("step");
 
         tcase_add_test(tcase, a_step_is_done_when_the_card_shows_it);
+        tcase_add_test(tcase, a_card_is_back_when_another_driver_has_it_than_the_one_it_was_lent_to);
         tcase_add_test(tcase, a_whole_vf_is_there_while_on_a_vfio_driver);
         tcase_add_test(tcase, a_step_survives_the_journey);
         tcase_add_test(tcase, an_outcome_survives_the_journey);
