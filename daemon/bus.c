@@ -18,6 +18,9 @@
 
 #define SYSTEM_BUS_SOCKET "/run/dbus/system_bus_socket"
 
+/* The bus hears of the end of a carved that was killed at its own pace. Longer than that, somebody lives. */
+#define QUEUE_USEC (5 * G_USEC_PER_SEC)
+
 /* Only where nothing tells when the bus is back, or when it throws us out as soon as we are in. */
 #define RETRY_USEC G_USEC_PER_SEC
 
@@ -36,7 +39,7 @@ struct Bus {
         bool announced_ready;
         bool restored; /* and nobody could be told yet: so many are there, and so many not */
         uint32_t ok, failed;
-        sd_event_source *socket_source, *retry_source;
+        sd_event_source *socket_source, *retry_source, *queue_source;
 };
 
 static int connect_bus(Bus *b);
@@ -234,25 +237,52 @@ bool bus_was_ready(const Bus *b) {
 }
 
 /* The bus's answers to RequestName, by the specification. */
-enum { NAME_PRIMARY_OWNER = 1, NAME_ALREADY_OWNER = 4 };
+enum { NAME_PRIMARY_OWNER = 1, NAME_IN_QUEUE = 2, NAME_ALREADY_OWNER = 4 };
+
+static void give_up(Bus *b, const char *why) {
+        g_critical("Failed to become " CARVED_BUS_NAME ": %s", why);
+        sd_event_exit(b->manager->event, EXIT_FAILURE);
+}
+
+static void own(Bus *b) {
+        b->queue_source = sd_event_source_disable_unref(b->queue_source);
+        b->owned = true;
+        tell_restored(b);
+        tell_ready(b);
+}
+
+static int on_queued_too_long(sd_event_source *s, uint64_t usec, void *userdata) {
+        give_up(userdata, "somebody else is");
+        return 0;
+}
+
+static int on_acquired(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        const char *name = "";
+        Bus *b = userdata;
+
+        sd_bus_message_read(message, "s", &name);
+        if (!b->owned && g_str_equal(name, CARVED_BUS_NAME))
+                own(b);
+        return 0;
+}
 
 static int on_name(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
         const sd_bus_error *refusal = sd_bus_message_get_error(reply);
         Bus *b = userdata;
         uint32_t answer = 0;
+        int r = 0;
 
         if (!refusal)
                 sd_bus_message_read(reply, "u", &answer);
-        if (answer != NAME_PRIMARY_OWNER && answer != NAME_ALREADY_OWNER) {
-                g_critical("Failed to become " CARVED_BUS_NAME ": %s",
-                           refusal ? refusal->message : "somebody else is");
-                sd_event_exit(b->manager->event, EXIT_FAILURE);
-                return 0;
-        }
-
-        b->owned = true;
-        tell_restored(b);
-        tell_ready(b);
+        if (answer == NAME_PRIMARY_OWNER || answer == NAME_ALREADY_OWNER)
+                own(b);
+        else if (answer == NAME_IN_QUEUE && !b->owned && !b->queue_source)
+                r = sd_event_add_time_relative(b->manager->event, &b->queue_source, CLOCK_MONOTONIC,
+                                               QUEUE_USEC, 0, on_queued_too_long, b);
+        else if (answer != NAME_IN_QUEUE)
+                give_up(b, refusal ? refusal->message : "somebody else is");
+        if (r < 0)
+                give_up(b, g_strerror(-r));
         return 0;
 }
 
@@ -262,7 +292,7 @@ static void request_name(Bus *b) {
         if (!b->bus || b->owned)
                 return;
 
-        r = sd_bus_request_name_async(b->bus, NULL, CARVED_BUS_NAME, 0, on_name, b);
+        r = sd_bus_request_name_async(b->bus, NULL, CARVED_BUS_NAME, SD_BUS_NAME_QUEUE, on_name, b);
         if (r < 0)
                 g_warning("Failed to ask for the name " CARVED_BUS_NAME ": %s", g_strerror(-r));
 }
@@ -281,6 +311,7 @@ void bus_own_name(Bus *b) {
 
 static void disconnect(Bus *b) {
         b->owned = false;
+        b->queue_source = sd_event_source_disable_unref(b->queue_source);
         auth_reset(b->manager->auth);
         sd_bus_close(b->bus);
         b->bus = sd_bus_unref(b->bus);
@@ -366,6 +397,9 @@ static int connect_bus(Bus *b) {
                 r = sd_bus_match_signal(b->bus, NULL, /* sender= */ NULL, "/org/freedesktop/DBus/Local",
                                         "org.freedesktop.DBus.Local", "Disconnected", on_disconnected, b);
         if (r >= 0)
+                r = sd_bus_match_signal_async(b->bus, NULL, "org.freedesktop.DBus", "/org/freedesktop/DBus",
+                                              "org.freedesktop.DBus", "NameAcquired", on_acquired, NULL, b);
+        if (r >= 0)
                 r = publish(b);
         if (r >= 0)
                 r = sd_bus_attach_event(b->bus, b->manager->event, SD_EVENT_PRIORITY_NORMAL);
@@ -403,6 +437,7 @@ Bus *bus_free(Bus *b) {
 
         sd_event_source_disable_unref(b->socket_source);
         sd_event_source_disable_unref(b->retry_source);
+        sd_event_source_disable_unref(b->queue_source);
         sd_bus_flush_close_unref(b->bus);
         g_array_unref(b->bindings);
         g_free(b);

@@ -217,7 +217,10 @@ static void on_worker(Worker *worker, WorkerEvent event, GVariant *value, const 
         Task *task = g_queue_peek_head(&k->tasks);
 
         if (event == WORKER_HELD || event == WORKER_LATE) {
-                g_warning("The disk does not answer; waiting");
+                g_warning("%s; waiting",
+                          event == WORKER_HELD
+                                  ? "What an earlier carved wanted to keep is still being written"
+                                  : "The disk does not answer");
                 return;
         }
         if (task->kind == TASK_LOAD) {
@@ -248,6 +251,7 @@ static void on_worker(Worker *worker, WorkerEvent event, GVariant *value, const 
 
 int keeper_new(Manager *m, Keeper **ret) {
         const char *directory = getenv("STATE_DIRECTORY");
+        g_autofree char *lock = g_build_filename(m->runtime_directory, "store.lock", NULL);
         Keeper *k = g_new0(Keeper, 1);
 
         directory = directory && *directory ? directory : STATE_DIRECTORY;
@@ -256,8 +260,9 @@ int keeper_new(Manager *m, Keeper **ret) {
         k->journal = g_build_filename(directory, "journal", NULL);
         k->transient = g_build_filename(m->runtime_directory, "gpus", NULL);
         k->started = (uint64_t) g_get_real_time();
+        /* The worker of a carved that was killed may still be writing. */
         k->worker =
-                worker_new(m->event, worker_process_run, &(WorkerContext){ &m->host, NULL }, on_worker, k);
+                worker_new(m->event, worker_process_run, &(WorkerContext){ &m->host, lock }, on_worker, k);
         k->unsettled = unsettled_new();
         g_queue_init(&k->tasks);
         g_queue_init(&k->owed);

@@ -20,6 +20,7 @@
 #include "peers.h"
 #include "reader.h"
 #include "restore.h"
+#include "solitude.h"
 #include "usage.h"
 #include "vgpu-config.h"
 
@@ -110,6 +111,9 @@ int manager_new(sd_event *event, Log *log, Manager **ret) {
                 return r;
         }
 
+        r = solitude_take(m->runtime_directory);
+        if (r < 0)
+                return r;
         r = bus_new(m, &m->bus);
         if (r < 0)
                 return r;

@@ -36,9 +36,23 @@ START_TEST(it_says_what_it_is) {
 END_TEST
 
 START_TEST(a_second_one_ends_and_the_first_stays) {
-        g_autofree char *output = shell("! RUNTIME_DIRECTORY=/run/carved timeout 10 %s 2>&1; true", program);
+        g_autofree char *pid = shell("carved-simctl daemon pid"),
+                        *output = shell("! RUNTIME_DIRECTORY=/run/carved timeout 10 %s 2>&1", program),
+                        *words = NULL;
 
-        ck_assert_msg(strstr(output, "org.carved1"), "%s", output);
+        words = g_strdup_printf("Process %s is carved already", g_strstrip(pid));
+        ck_assert_msg(strstr(output, words), "%s", output);
+        ck_assert(property_is(client, &(Expect){ "/org/carved1", MANAGER, "State", "running" }));
+}
+END_TEST
+
+/* Elsewhere it finds no lock; then the name is the last word. */
+START_TEST(a_second_one_elsewhere_does_not_get_the_name) {
+        g_autofree char *output = shell("mkdir -p /tmp/elsewhere; ! RUNTIME_DIRECTORY=/tmp/elsewhere "
+                                        "STATE_DIRECTORY=/tmp/elsewhere timeout 20 %s 2>&1",
+                                        program);
+
+        ck_assert_msg(strstr(output, "Failed to become org.carved1: somebody else is"), "%s", output);
         ck_assert(property_is(client, &(Expect){ "/org/carved1", MANAGER, "State", "running" }));
 }
 END_TEST
@@ -133,6 +147,37 @@ START_TEST(sigterm_ends_it_at_once_and_the_name_is_free) {
 }
 END_TEST
 
+static unsigned count_waiting(sd_bus *bus) {
+        g_auto(GStrv) owners = NULL;
+        sd_bus_message *reply = NULL;
+
+        ck_assert_int_ge(sd_bus_call_method(bus, "org.freedesktop.DBus", "/org/freedesktop/DBus",
+                                            "org.freedesktop.DBus", "ListQueuedOwners", NULL, &reply, "s",
+                                            "org.carved1"),
+                         0);
+        ck_assert_int_ge(sd_bus_message_read_strv(reply, &owners), 0);
+        sd_bus_message_unref(reply);
+        return g_strv_length(owners) - 1;
+}
+
+/* The bus may hear late of the end of the last one. */
+START_TEST(a_name_that_is_taken_for_a_moment_is_waited_for) {
+        int64_t end = g_get_monotonic_time() + 10 * G_USEC_PER_SEC;
+        g_autofree char *nothing = NULL;
+        sd_bus *bus = NULL;
+
+        ck_assert_int_eq(simctl_do("daemon", "stop"), 0);
+        ck_assert_int_ge(sd_bus_open_system(&bus), 0);
+        ck_assert_int_ge(sd_bus_request_name(bus, "org.carved1", 0), 0);
+        nothing = shell("carved-simctl daemon start >/dev/null 2>&1 &");
+        while (count_waiting(bus) == 0 && g_get_monotonic_time() < end)
+                g_usleep(20 * 1000); /* between two questions, not instead of one */
+        ck_assert_uint_eq(count_waiting(bus), 1);
+        sd_bus_flush_close_unref(bus);
+        ck_assert(client_wait(client, 10000, is_running, NULL));
+}
+END_TEST
+
 int main(int argc, char **argv) {
         Suite *suite = suite_create("life");
         TCase *tcase = tcase_create("life");
@@ -142,9 +187,11 @@ int main(int argc, char **argv) {
         tcase_add_checked_fixture(tcase, set_up, tear_down);
         tcase_add_test(tcase, it_says_what_it_is);
         tcase_add_test(tcase, a_second_one_ends_and_the_first_stays);
+        tcase_add_test(tcase, a_second_one_elsewhere_does_not_get_the_name);
         tcase_add_test(tcase, an_ordinary_user_may_read);
         tcase_add_test(tcase, an_idle_daemon_is_never_woken);
         tcase_add_test(tcase, sigterm_ends_it_at_once_and_the_name_is_free);
+        tcase_add_test(tcase, a_name_that_is_taken_for_a_moment_is_waited_for);
         tcase_add_test(tcase, a_bus_restart_is_survived);
         client_add_last_test(tcase);
         suite_add_tcase(suite, tcase);
