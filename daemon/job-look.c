@@ -240,17 +240,18 @@ static bool go_on(Job *job) {
 /* Of a best effort: the first thing that failed, and how many. */
 static void set_failed(Job *job) {
         GHashTableIter iter;
-        void *text;
+        void *first;
+        const char *text;
 
         g_hash_table_iter_init(&iter, job->run->failures);
-        if (!carved_order_is_best_effort(job->order) || !g_hash_table_iter_next(&iter, NULL, &text))
+        if (!carved_order_is_best_effort(job->order) || !g_hash_table_iter_next(&iter, NULL, &first))
                 return;
         /* What failed for the card is why the rest did. */
-        text = g_hash_table_lookup(job->run->failures, "") ?: text;
+        text = g_hash_table_lookup(job->run->failures, "");
 
         job_set_error(job,
                       g_error_new(CARVED_ERROR, CARVED_ERROR_FAILED, "%u could not be made as wanted: %s",
-                                  g_hash_table_size(job->run->failures), (char *) text));
+                                  g_hash_table_size(job->run->failures), text ?: (const char *) first));
 }
 
 void job_committed(Job *job) {

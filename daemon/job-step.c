@@ -153,7 +153,8 @@ void job_seen_while_waiting(Job *job, Place *place) {
         }
         run->waiting = true;
         if (place->seen && place->seen->framework != CARVED_FRAMEWORK_MDEV)
-                arm_timer(job, RELOOK_USEC << MIN(run->relooks++, 5U));
+                arm_timer(job, RELOOK_USEC << MIN(run->relooks, 5U));
+        run->relooks++;
 }
 
 static void begin_wait(Job *job) {

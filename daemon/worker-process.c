@@ -158,7 +158,8 @@ static int serve(int fd, const WorkerContext *context, const Frame *request) {
         GVariant *result = answer(context, request, &error);
 
         if (!result)
-                return frame_write(fd, FRAME_ERROR, request->sequence, g_variant_new_string(error->message));
+                return frame_write(fd, FRAME_ERROR, request->sequence,
+                                   g_variant_new_string(error ? error->message : "It failed"));
 
         return frame_write(fd, FRAME_RESULT, request->sequence, result);
 }

@@ -51,7 +51,8 @@ const char *carved_pci_address_format(const CarvedPciAddress *a, char buf[static
         return buf;
 }
 
-const char *carved_pci_address_slug(const CarvedPciAddress *address, char buf[static CARVED_PCI_ADDRESS_MAX]) {
+const char *carved_pci_address_slug(const CarvedPciAddress *address,
+                                    char buf[static CARVED_PCI_ADDRESS_MAX]) {
         carved_pci_address_format(address, buf);
         for (char *p = buf; *p; p++)
                 if (*p == ':' || *p == '.')
@@ -62,10 +63,9 @@ const char *carved_pci_address_slug(const CarvedPciAddress *address, char buf[st
 bool carved_pci_address_parse_slug(const char *slug, CarvedPciAddress *ret) {
         char text[2 * CARVED_PCI_ADDRESS_MAX], *dot;
 
-        if (strlen(slug) >= sizeof text)
+        if (g_strlcpy(text, slug, sizeof text) >= sizeof text)
                 return false;
 
-        strcpy(text, slug);
         dot = strrchr(text, '_');
         if (!dot)
                 return false;

@@ -178,7 +178,8 @@ void plan_add_creation(CarvedPlan *plan, const CarvedGpu *gpu, const CarvedVf *v
 }
 
 CarvedPlan *carved_plan_make(const CarvedModel *model, const CarvedOrder *order, GError **error) {
-        /* cppcheck-suppress ctunullpointer: it takes a call through the table for a dereference */
+        /* It takes a call through the table for a dereference. */
+        /* cppcheck-suppress ctunullpointer */
         static const PlanMaker makers[_CARVED_ORDER_KIND_MAX] = {
                 [CARVED_ORDER_ENABLE_VFS] = plan_enable,  [CARVED_ORDER_DISABLE_VFS] = plan_disable,
                 [CARVED_ORDER_CREATE_VGPU] = plan_create, [CARVED_ORDER_DESTROY_VGPUS] = plan_destroy,

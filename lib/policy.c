@@ -46,14 +46,14 @@ static bool is_name(const char *name, const char *text) {
 }
 
 static bool is_id(const char *id, const char *text) {
-        uint32_t number, wanted;
+        guint64 wanted;
+        uint32_t number;
 
         if (g_ascii_strcasecmp(id, text) == 0)
                 return true;
 
         return carved_type_id_number(id, &number) && strspn(text, "0123456789") == strlen(text) && *text &&
-               g_ascii_string_to_unsigned(text, 10, 0, UINT32_MAX, &(guint64){ 0 }, NULL) &&
-               (wanted = (uint32_t) g_ascii_strtoull(text, NULL, 10)) == number;
+               g_ascii_string_to_unsigned(text, 10, 0, UINT32_MAX, &wanted, NULL) && wanted == number;
 }
 
 /* What can be had instead: "nvidia-746 (NVIDIA A2-4Q), …", or nothing. */
