@@ -5,11 +5,11 @@ say() {
         printf '\n\033[1m%s\033[0m\n' "$*"
 }
 
-# Names of Build-Depends, without versions. $1: `long` adds what only the long check needs.
+# Names of Build-Depends, without versions. $1: `long` or `vm` adds what only that check needs.
 packages() {
         awk '/^[A-Za-z-]+:/ { on = /^Build-Depends:/ } on && !/^#/ { sub(/^Build-Depends:/, ""); print }' debian/control |
                 tr ',' '\n' |
-                { [ "$1" = long ] && cat || grep -v '<pkg\.carved\.long>'; } |
+                sed "s/<pkg\.carved\.$1>//" | grep -v '<pkg\.carved\.' |
                 sed 's/[(<[].*//; s/|.*//; s/[[:space:]]//g' | grep .
 }
 

@@ -3,7 +3,7 @@
 
 GUEST_GPUS=2
 GUEST_VFS=16
-GUEST_APPEND='console=ttyS0 quiet loglevel=4 systemd.show_status=false mitigations=off apparmor=0 audit=0
+GUEST_APPEND='console=ttyS0 quiet loglevel=4 systemd.show_status=false mitigations=off apparmor=0 selinux=0 audit=0
 random.trust_cpu=on no_timer_check tsc=reliable'
 
 # An emulated processor beside other work: many times what it takes.
@@ -21,9 +21,9 @@ guest_pid() { # DIRECTORY
         echo "$pid"
 }
 
-# What the machine consists of: a snapshot fits the machine that it was taken of, and no other.
-guest_machine() { # DIRECTORY IMAGE IOMMU
-        printf 'image=%s\niommu=%s\n' "$2" "$3" >"$1/machine"
+# What the machine consists of: a snapshot fits the machine that it was taken of, and no other. And below its disk.
+guest_machine() { # DIRECTORY IMAGE IOMMU [SNAPSHOT]
+        printf 'image=%s\niommu=%s\nbase=%s\n' "$2" "$3" "${4-$2}" >"$1/machine"
 }
 
 gpu_device() { # INDEX
@@ -52,12 +52,13 @@ guest_devices() { # DIRECTORY IOMMU GPUS
 
 # Starts QEMU: DIRECTORY GPUS APPEND [STATE]. With a state of the memory it goes on from there.
 guest_start() {
-        local dir=$1 gpus=$2 append="$GUEST_APPEND $3" state=${4-} image iommu devices fd
+        local dir=$1 gpus=$2 append="$GUEST_APPEND $3" state=${4-} image iommu base devices fd
 
         . "$dir/machine"
+        touch "$image" "$(realpath "$image/kernel")" "$base"
         [ "$iommu" -eq 0 ] || append+=' intel_iommu=on iommu=pt'
         mapfile -t devices < <(guest_devices "$dir" "$iommu" "$gpus")
-        [ -z "$state" ] || devices+=(-incoming "exec:cat $state")
+        [ -z "$state" ] || devices+=(-incoming defer)
         rm -f "$dir"/*.sock "$dir/qemu.pid"
         (
                 # It lives on: nothing of ours may be kept open by it, the lock least of all.
@@ -73,6 +74,7 @@ guest_start() {
                         -kernel "$image/kernel/vmlinux" -initrd "$image/initrd" -append "${append//$'\n'/ }" \
                         "${devices[@]}" </dev/null >"$dir/qemu.log" 2>&1
         ) || { cat "$dir/qemu.log" >&2; die "QEMU does not start"; }
+        [ -z "$state" ] || guest_load "$dir" "$state"
 }
 
 guest_disk() { # DIRECTORY BACKING FORMAT
@@ -146,10 +148,26 @@ guest_save() { # DIRECTORY STATE
         done
         # What the kernel can read again need not be kept.
         guest_run "$1" "$GUEST_ANSWER_SECONDS" 'sync; echo 3 >/proc/sys/vm/drop_caches'
+        # Standing still: of a guest that runs on meanwhile, QEMU's emulation does not always see every page that changes.
+        guest_qmp "$1" '{"execute": "stop"}' >/dev/null
+        guest_migration "$1" migrate "exec:cat >$2" '{"execute": "migrate-set-parameters", "arguments":
+                {"max-bandwidth": 10000000000}}'
+}
+
+guest_load() { # DIRECTORY STATE
+        guest_migration "$1" migrate-incoming "exec:cat $2"
+        guest_go_on "$1"
+}
+
+guest_go_on() { # DIRECTORY
+        guest_qmp "$1" '{"execute": "cont"}' >/dev/null
+}
+
+guest_migration() { # DIRECTORY VERB URI [COMMAND]
         guest_qmp "$1" '{"execute": "migrate-set-capabilities", "arguments": {"capabilities":
                 [{"capability": "events", "state": true}]}}' >/dev/null
-        guest_qmp "$1" '{"execute": "migrate-set-parameters", "arguments": {"max-bandwidth": 10000000000}}' >/dev/null
-        guest_qmp "$1" "{\"execute\": \"migrate\", \"arguments\": {\"uri\": \"exec:cat >$2\"}}" \
+        [ $# -lt 4 ] || guest_qmp "$1" "$4" >/dev/null
+        guest_qmp "$1" "{\"execute\": \"$2\", \"arguments\": {\"uri\": \"$3\"}}" \
                 MIGRATION '"status": "completed"' >/dev/null
 }
 
@@ -187,7 +205,7 @@ guest_reboot() { # DIRECTORY
 
 # A guest that has booted and settled, as a stage: its disk and its memory.
 snapshot_stage() { # IMAGE IOMMU
-        stage_path snapshot "$(hash_of "$* $GUEST_APPEND $(declare -f snapshot_build guest_start guest_devices guest_save)")"
+        stage_path snapshot "$(hash_of "$* $GUEST_APPEND $(declare -f snapshot_build guest_start guest_devices guest_save guest_migration)")"
 }
 
 snapshot_build() { # IMAGE IOMMU DIRECTORY

@@ -61,7 +61,7 @@ module_files() {
 }
 
 guest_files() {
-        find "$here/guest" -type f | sort
+        find -L "$here/guest" -type f | sort
 }
 
 image_stage() { # KERNEL ROOTFS PROGRAMS MODULES
@@ -120,7 +120,16 @@ initrd_build() { # KERNEL PROGRAMS INITRD
         rm -rf "$scratch"
 }
 
-# Needs root, or what looks like it: owners and modes of the files come from the tree.
+# Runs one of the functions here as root, or as what looks like it.
+as_owner() { # FUNCTION ARGUMENT…
+        if [ "$(id -u)" -eq 0 ]; then
+                "$@"
+        else
+                fakeroot bash -eu -o pipefail -c "$(declare -p here KERNEL_EARLY KERNEL_MODULES); $(declare -f); \"\$@\"" - "$@"
+        fi
+}
+
+# Owners and modes of the files come from the tree.
 image_build() { # KERNEL ROOTFS PROGRAMS MODULES DIRECTORY
         local dir=$5
 

@@ -102,8 +102,15 @@ stage_abandon() { # DIRECTORY, in which a guest may run
         rm -rf "$1"
 }
 
-# What nobody has used for a week is from other days' sources.
+# Of each stage the last few that were used stay, and those that a guest or a snapshot still stands on.
 prune_cache() {
-        find "$cache" -mindepth 1 -maxdepth 1 -type d \( -name '*-????????????????' -o -name '.build-*' \) -mtime +7 \
-                -exec rm -rf {} +
+        local kind path
+
+        for kind in kernel rootfs programs modules image snapshot; do
+                find "$cache" -mindepth 1 -maxdepth 1 -type d -name "$kind-*" -printf '%T@ %p\n' | sort -rn | tail -n +5 |
+                        while read -r _ path; do
+                                grep -qsF "$path" "$cache"/{guests,snaps}/*/machine || rm -rf "$path"
+                        done
+        done
+        find "$cache" -mindepth 1 -maxdepth 1 -name '.build-*' -mtime +0 -exec rm -rf {} +
 }
