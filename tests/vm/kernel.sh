@@ -35,7 +35,22 @@ kernel_usable() { # ABI=VERSION
 
         stage=$(kernel_stage "$1")
         [ ! -e "$stage.bad" ] || return 1
-        [ -d "$stage" ] || [ -n "$(apt-cache madison "linux-image-${1%=*}-amd64" | grep -F " ${1#*=} ")" ]
+        [ -d "$stage" ] || { in_archive "linux-image-${1%=*}-amd64" "${1#*=}" &&
+                in_archive "linux-headers-${1%=*}-amd64" "${1#*=}"; }
+}
+
+in_archive() { # PACKAGE VERSION
+        apt-cache madison "$1" | grep -F " $2 " >/dev/null
+}
+
+# The tools to build modules, and the sample, may be of another 6.1; the archive does not keep all of them.
+kernel_tools() { # VERSION
+        local name
+
+        for name in linux-kbuild-6.1 linux-compiler-gcc-12-x86 linux-source-6.1; do
+                ! in_archive "$name" "$1" || name+="=$1"
+                echo "$name"
+        done
 }
 
 kernel_stage() { # ABI=VERSION
@@ -60,13 +75,13 @@ kernel_unpack() { # DEB DIRECTORY
 }
 
 kernel_build() { # ABI=VERSION DIRECTORY
-        local abi=${1%=*} version=${1#*=} dir=$2 deb
+        local abi=${1%=*} version=${1#*=} dir=$2 tools deb
 
         cd "$dir"
+        mapfile -t tools < <(kernel_tools "$version")
         # As root apt wants to download as a user who may not write here.
         apt-get download -q -o APT::Sandbox::User=root "linux-image-$abi-amd64=$version" \
-                "linux-headers-$abi-amd64=$version" "linux-headers-$abi-common=$version" \
-                "linux-kbuild-6.1=$version" "linux-compiler-gcc-12-x86=$version" "linux-source-6.1=$version"
+                "linux-headers-$abi-amd64=$version" "linux-headers-$abi-common=$version" "${tools[@]}"
         for deb in linux-*.deb; do
                 kernel_unpack "$deb" tree
         done

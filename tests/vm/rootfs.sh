@@ -10,7 +10,7 @@ libvirt-daemon-system libvirt-clients qemu-system-x86 qemu-utils'
 
 # Nothing that would write, ask the network or start by itself while a test measures.
 ROOTFS_MASKED='apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service
-fstrim.timer getty@tty1.service getty.target serial-getty@ttyS0.service systemd-timesyncd.service
+fstrim.timer logrotate.timer getty@tty1.service getty.target serial-getty@ttyS0.service systemd-timesyncd.service
 systemd-resolved.service systemd-networkd.service systemd-network-generator.service systemd-firstboot.service
 systemd-binfmt.service systemd-pcrphase.service systemd-pcrphase-sysinit.service systemd-hwdb-update.service
 libvirt-guests.service dev-hugepages.mount sys-kernel-tracing.mount'

@@ -82,14 +82,16 @@ stage_try() {
         scratch=$(mktemp -d "$cache/.build-$name.XXXXXX")
         shift
         progress "building $name"
+        set +e
         (
                 trap 'stage_abandon "$scratch"' EXIT
                 set -e
                 "$@" "$scratch" >"$cache/$name.log" 2>&1 </dev/null
                 chmod 755 "$scratch"
                 mv -T "$scratch" "$path"
-        ) &
-        wait $! || stage_status=$?
+        )
+        stage_status=$?
+        set -e
         if [ "$stage_status" -eq 0 ]; then
                 progress "built $name in $(seconds_since "$begin")"
         else
