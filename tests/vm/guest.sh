@@ -148,7 +148,7 @@ guest_save() { # DIRECTORY STATE
         done
         # What the kernel can read again need not be kept.
         guest_run "$1" "$GUEST_ANSWER_SECONDS" 'sync; echo 3 >/proc/sys/vm/drop_caches'
-        # Standing still: of a guest that runs on meanwhile, QEMU's emulation does not always see every page that changes.
+        # Standing still: one that was saved while it ran panicked in the scheduler when it went on. Not understood.
         guest_qmp "$1" '{"execute": "stop"}' >/dev/null
         guest_migration "$1" migrate "exec:cat >$2" '{"execute": "migrate-set-parameters", "arguments":
                 {"max-bandwidth": 10000000000}}'
