@@ -23,6 +23,24 @@ step() {
         rm -f "$log"
 }
 
+# Counts the lines of TAP that a command prints, as they come. One that ends badly without a broken promise is one itself.
+tap() { # COMMAND…
+        local line before=$failed status
+
+        while IFS= read -r line; do
+                echo "$line"
+                case "$line" in
+                'ok '*) passed=$((passed + 1)) ;;
+                'not ok '*) failed=$((failed + 1)) ;;
+                'status '*) status=${line#status } ;;
+                esac
+        done < <("$@" 2>&1 || echo "status $?")
+        if [ -n "${status-}" ] && [ "$failed" -eq "$before" ]; then
+                failed=$((failed + 1))
+                echo "FAIL $*"
+        fi
+}
+
 # All tests of a build directory; the rest are options of meson test. Subtests count each.
 run_tests() {
         local dir=$1 status=0 sums

@@ -40,6 +40,7 @@ guest_devices() { # DIRECTORY IOMMU GPUS
                 -device virtio-blk-pci,drive=disk -device virtio-serial-pci -device virtio-rng-pci \
                 -chardev "socket,id=agent,path=$1/agent.sock,server=on,wait=off" \
                 -device virtserialport,chardev=agent,name=lab.agent \
+                -chardev "file,id=record,path=$1/record,append=on" -device virtserialport,chardev=record,name=lab.record \
                 -chardev "file,id=console,path=$1/console.log,append=on" -serial chardev:console \
                 -qmp "unix:$1/qmp.sock,server=on,wait=off" \
                 -device pvpanic -device isa-debug-exit,iobase=0xf4,iosize=4

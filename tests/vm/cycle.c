@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <glib.h>
+#include <systemd/sd-bus.h>
+
+/* One vGPU made and removed: by the bare writes, by carved, by mdevctl, side by side in one run. The
+ * arguments: the GPU's object, its first VF's directory, the type, how often. */
+
+#define UUID "cccccccc-0000-4000-8000-000000000001"
+
+static sd_bus *bus;
+static const char *gpu, *vf, *type;
+
+static void must(bool ok, const char *what) {
+        if (ok)
+                return;
+        fprintf(stderr, "%s failed\n", what);
+        exit(EXIT_FAILURE);
+}
+
+static void put(const char *path, const char *text) {
+        int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+        must(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t) strlen(text), path);
+        close(fd);
+}
+
+static void by_hand(void) {
+        g_autofree char *create = g_strdup_printf("%s/mdev_supported_types/%s/create", vf, type);
+
+        put(create, UUID);
+        put("/sys/bus/mdev/devices/" UUID "/remove", "1");
+}
+
+static void by_carved(bool persist) {
+        __attribute__((cleanup(sd_bus_error_free))) sd_bus_error error = SD_BUS_ERROR_NULL;
+        sd_bus_message *reply = NULL;
+        const char *path = NULL;
+
+        must(sd_bus_call_method(bus, "org.carved1", gpu, "org.carved1.VgpuHost", "CreateVgpu", &error, &reply,
+                                "sa{sv}", type, 2, "uuid", "s", UUID, "persist", "b", (int) persist) >= 0 &&
+                     sd_bus_message_read(reply, "o", &path) >= 0,
+             error.message ?: "CreateVgpu");
+        must(sd_bus_call_method(bus, "org.carved1", path, "org.carved1.Vgpu", "Destroy", &error, NULL,
+                                "a{sv}", 0) >= 0,
+             error.message ?: "Destroy");
+        sd_bus_message_unref(reply);
+}
+
+static void by_carved_for_now(void) {
+        by_carved(/* persist= */ false);
+}
+
+static void by_carved_for_good(void) {
+        by_carved(/* persist= */ true);
+}
+
+static void by_mdevctl(void) {
+        g_autofree char *real = realpath(vf, NULL);
+        g_autofree char *parent = g_path_get_basename(real ?: "");
+        const char *start[] = { "mdevctl", "start", "-u", UUID, "-p", parent, "--type", type, NULL };
+        const char *stop[] = { "mdevctl", "stop", "-u", UUID, NULL };
+        int status = 0;
+
+        for (unsigned i = 0; i < 2; i++)
+                must(g_spawn_sync(NULL, (char **) (i == 0 ? start : stop), NULL, G_SPAWN_SEARCH_PATH, NULL,
+                                  NULL, NULL, NULL, &status, NULL) &&
+                             status == 0,
+                     "mdevctl");
+}
+
+static const struct {
+        const char *name;
+        void (*run)(void);
+} ways[] = {
+        { "two bare writes", by_hand },
+        { "carved, for now", by_carved_for_now },
+        { "carved, kept", by_carved_for_good },
+        { "mdevctl start, stop", by_mdevctl },
+};
+
+/* Whoever hears of it last, events included, is not part of the next one's time. */
+static void settle(void) {
+        must(system("udevadm settle") == 0, "udevadm settle");
+        g_usleep(500 * 1000);
+}
+
+static int compare(const void *a, const void *b) {
+        return *(const int64_t *) a < *(const int64_t *) b ? -1 : 1;
+}
+
+static bool verdict(bool ok, const char *what, double ratio) {
+        printf("%s %s: %.2f times as long\n", ok ? "yes" : "NO ", what, ratio);
+        return ok;
+}
+
+int main(int argc, char **argv) {
+        unsigned rounds = argc == 5 ? (unsigned) atoi(argv[4]) : 0;
+        int64_t times[G_N_ELEMENTS(ways)][64];
+        double ms[G_N_ELEMENTS(ways)];
+        bool ok = true;
+
+        must(rounds > 0 && rounds <= 64 && sd_bus_open_system(&bus) >= 0, "the start");
+        gpu = argv[1];
+        vf = argv[2];
+        type = argv[3];
+        for (unsigned i = 0; i < rounds; i++)
+                for (unsigned way = 0; way < G_N_ELEMENTS(ways); way++) {
+                        int64_t start;
+
+                        settle();
+                        start = g_get_monotonic_time();
+                        ways[way].run();
+                        times[way][i] = g_get_monotonic_time() - start;
+                }
+
+        for (unsigned way = 0; way < G_N_ELEMENTS(ways); way++) {
+                qsort(times[way], rounds, sizeof times[way][0], compare);
+                ms[way] = (double) times[way][rounds / 2] / 1000;
+                printf("%-20s %8.1f ms (median of %u)\n", ways[way].name, ms[way], rounds);
+        }
+        ok &= verdict(ms[1] <= 3 * ms[0], "carved, for now, at most 3 times the bare writes", ms[1] / ms[0]);
+        ok &= verdict(ms[1] < ms[3], "and faster than mdevctl", ms[1] / ms[3]);
+        ok &= verdict(ms[2] < ms[3], "kept, faster than mdevctl", ms[2] / ms[3]);
+        return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <linux/vfio.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+/* Has a VFIO device open as a guest's QEMU has, until it is killed: hold UUID or hold ADDRESS. Says `held`,
+ * or what the kernel said. */
+
+static int fail(const char *what) {
+        printf("%s %s\n", strerrorname_np(errno), what);
+        return EXIT_FAILURE;
+}
+
+static bool is_address(const char *name) {
+        return strchr(name, ':') != NULL;
+}
+
+/* The number of its IOMMU group, by which the node is called. */
+static bool find_node(const char *name, char *ret, size_t size) {
+        char link[PATH_MAX], target[PATH_MAX];
+        ssize_t n;
+
+        snprintf(link, sizeof link, "/sys/bus/%s/devices/%s/iommu_group", is_address(name) ? "pci" : "mdev",
+                 name);
+        n = readlink(link, target, sizeof target - 1);
+        if (n < 0)
+                return false;
+
+        target[n] = '\0';
+        snprintf(ret, size, "/dev/vfio/%s", basename(target));
+        return true;
+}
+
+int main(int argc, char **argv) {
+        char node[PATH_MAX];
+        int group, container, device;
+
+        if (argc != 2)
+                return EXIT_FAILURE;
+        setlinebuf(stdout);
+        if (!find_node(argv[1], node, sizeof node))
+                return fail("iommu_group");
+
+        group = open(node, O_RDWR | O_CLOEXEC);
+        if (group < 0)
+                return fail(node);
+        container = open("/dev/vfio/vfio", O_RDWR | O_CLOEXEC);
+        if (container < 0)
+                return fail("/dev/vfio/vfio");
+        if (ioctl(group, VFIO_GROUP_SET_CONTAINER, &container) < 0)
+                return fail("VFIO_GROUP_SET_CONTAINER");
+        if (ioctl(container, VFIO_SET_IOMMU, VFIO_TYPE1v2_IOMMU) < 0)
+                return fail("VFIO_SET_IOMMU");
+        device = ioctl(group, VFIO_GROUP_GET_DEVICE_FD, argv[1]);
+        if (device < 0)
+                return fail("VFIO_GROUP_GET_DEVICE_FD");
+
+        puts("held");
+        for (;;)
+                pause();
+}
