@@ -10,7 +10,7 @@ lab() {
 
 # The shipped files, where `meson install` puts them, and the programs that promises use.
 vm_install() { # GUEST
-        local root
+        local root program
 
         root=$(mktemp -d)
         DESTDIR=$root/installed meson install -C build-plain --no-rebuild --quiet

@@ -60,8 +60,11 @@ gpu() { # [N]
 
 # ---- carving ----
 
+# All VFs that the card has, or so many.
 enable() { # [COUNT [GPU]]
-        call "${2:-$(gpu)}" Sriov.EnableVfs "${1:-16}" '{}'
+        local card=${2:-$(gpu)}
+
+        call "$card" Sriov.EnableVfs "${1:-$(get "$card" Sriov TotalVfs)}" '{}'
 }
 
 disable() { # [GPU]

@@ -9,8 +9,8 @@ RANDOM=$VM_SEED
 
 all_is_there_at_boot() {
         lab boot --from "$VM_LABEL" --gpus 1
-        inside 'load_driver mode=mdev; eventually 30 gpu; enable; create nvidia-746 $UUID "'"'params': <'a=1'>"'"
-                create nvidia-754 $OTHER; create nvidia-750 aaaaaaaa-0000-4000-8000-000000000001 "'"'persist': <false>"'"'
+        inside 'echo nvidia >/etc/modules-load.d/nvidia.conf; load_driver; eventually 30 gpu; enable; create nvidia-746 $UUID "'"'params': <'a=1'>"'"
+                create nvidia-754 $OTHER; create nvidia-746 aaaaaaaa-0000-4000-8000-000000000001 "'"'persist': <false>"'"'
         lab reboot
         is_all_there
 }
@@ -61,6 +61,7 @@ cut_once() { # NUMBER
 what_was_answered_survives_power_cuts() {
         local i
 
+        lab remove
         lab boot --from "$VM_LABEL" --gpus 1
         inside 'echo nvidia >/etc/modules-load.d/nvidia.conf; load_driver; eventually 30 gpu; sync'
         for i in $(seq "$VM_CUTS"); do

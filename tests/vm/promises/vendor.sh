@@ -14,7 +14,7 @@ address_of() { # UUID
 }
 
 a_type_is_a_vgpu_with_a_uuid_of_its_own() { # promise
-        enable 32
+        enable
         is Framework "$(get "$(gpu)" Gpu Framework)" vendor-vfio
         create 1163 $UUID
         is state "$(shown $UUID)" "active carved"
@@ -24,7 +24,7 @@ a_type_is_a_vgpu_with_a_uuid_of_its_own() { # promise
 }
 
 another_size_is_refused_in_words() { # promise
-        enable 32
+        enable
         create 1155 $UUID
         refused TypeNotAvailable create 1145 $OTHER
         create 1165 $OTHER
@@ -32,13 +32,13 @@ another_size_is_refused_in_words() { # promise
 }
 
 a_typed_vf_in_use_keeps_its_type() { # promise
-        enable 32
+        enable
         create 1163 $UUID
         hold "$(address_of $UUID)"
         refused InUse destroy $UUID
         is type "$(cat "/sys/bus/pci/devices/$(address_of $UUID)/nvidia/current_vgpu_type")" 1163
         refused InUse disable_all
-        is sriov_numvfs "$(numvfs)" 32
+        is sriov_numvfs "$(numvfs)" 16
         let_go
         destroy $UUID
 }
@@ -46,13 +46,13 @@ a_typed_vf_in_use_keeps_its_type() { # promise
 an_untyped_vf_can_t_be_opened() { # promise
         local said
 
-        enable 32
+        enable
         said=$(/root/vm/hold "$(basename "$(readlink "$(pf)/virtfn0")")" || true)
         [[ $said == ENODEV* ]] || die "$said"
 }
 
 a_plugin_that_lingers_is_waited_for() { # promise
-        enable 32
+        enable
         create 1163 $UUID
         knob linger_ms 2000
         hold "$(address_of $UUID)"
@@ -64,7 +64,7 @@ a_plugin_that_lingers_is_waited_for() { # promise
 what_is_kept_comes_back_on_the_same_vf() { # promise
         local address
 
-        enable 32
+        enable
         create 1163 $UUID
         call "$(vgpu $UUID)" Vgpu.SetParams 'enable_uvm=1' '{}'
         address=$(address_of $UUID)
@@ -80,7 +80,7 @@ is_ours() {
 }
 
 a_type_that_the_kernel_refuses_leaves_nothing() { # promise
-        enable 32
+        enable
         knob type_errno 5
         refused KernelRefused create 1163 $UUID
         knob type_errno 0
