@@ -42,26 +42,28 @@ types_that_come_late_are_waited_for() { # promise
         create nvidia-746 $UUID
 }
 
-# With VFs for 30 s under way, everyone is answered, and the other card can be carved.
+# With VFs for 30 s under way, everyone is answered, and the other card can be carved. (Not its VFs: this kernel switches those
+# of one card at a time, under the lock for adding and removing PCI devices.)
 a_slow_switch_stops_nobody_else() { # promise with 2 cards
-        local start worst=0 now job i
+        local start worst=0 now job
 
         is cards "$(gpus | wc -l)" 2
+        enable "" "$(gpu 1)"
         knob only "$(basename "$(pf)")"
         knob sriov_delay_ms 30000
-        job=$(call "$(gpu)" Sriov.EnableVfs 16 "{'no-block': <true>}" | paths)
         start=$SECONDS
-        for i in $(seq 10); do
+        job=$(call "$(gpu)" Sriov.EnableVfs 16 "{'no-block': <true>}" | paths)
+        for _ in $(seq 5); do
                 now=${EPOCHREALTIME/./}
                 get "$(gpu)" Gpu State >/dev/null
                 now=$(((${EPOCHREALTIME/./} - now) / 1000))
                 [ $now -le $worst ] || worst=$now
         done
-        say "the slowest of ten answers, with busctl's own start: $worst ms"
-        enable 16 "$(gpu 1)"
+        say "the slowest of five answers, three starts of busctl each: $worst ms"
         call "$(gpu 1)" VgpuHost.CreateVgpu nvidia-746 "{'uuid': <'$UUID'>}"
-        [ $((SECONDS - start)) -lt 28 ] || die "the other card waited for this one"
+        destroy $UUID
         is state "$(get "$job" Job State)" running
+        [ $((SECONDS - start)) -lt 30 ] || die "it took too long to tell"
         eventually 90 is_sixteen
         is "VFs of the other" "$(get "$(gpu 1)" Sriov NumVfs)" 16
 }
@@ -94,7 +96,7 @@ a_worker_in_the_kernel_outlives_its_daemon() { # promise
 stuck_worker() {
         local pid
 
-        for pid in $(pgrep -x carved); do
+        for pid in $(pgrep -x carved-worker); do
                 if grep -q '^State:.*D' "/proc/$pid/status" 2>/dev/null; then
                         echo "$pid"
                 fi
@@ -124,7 +126,7 @@ a_daemon_that_hangs_is_replaced_by_the_watchdog() { # promise
         eventually 30 is_another "$pid"
         eventually 30 systemctl is-active carved
         eventually 30 is_ours
-        journalctl -b -u carved | grep -q 'Watchdog timeout'
+        journalctl -b -u carved | grep 'Watchdog timeout'
 }
 
 is_another() { # PID

@@ -22,15 +22,15 @@ libvirt_and_carved_see_the_same() { # promise
         create nvidia-746 $UUID
         name=$(get "$(vgpu $UUID)" Vgpu LibvirtName)
         systemctl start libvirtd
-        virsh nodedev-list --cap mdev | grep -qx "$name"
-        virsh nodedev-dumpxml "$name" | grep -q "<type id='nvidia-746'/>"
+        virsh nodedev-list --cap mdev | grep -x "$name" >/dev/null
+        virsh nodedev-dumpxml "$name" | grep "<type id='nvidia-746'/>"
         is parents "$(virsh nodedev-list --cap mdev_types | grep -c '^pci_')" 16
         destroy $UUID
         eventually 20 is_gone "$name"
 }
 
 is_gone() { # NAME
-        ! virsh nodedev-list --cap mdev | grep -qx "$1"
+        ! virsh nodedev-list --cap mdev | grep -x "$1" >/dev/null
 }
 
 a_guest_starts_with_it_keeps_it_and_lets_it_go() { # promise
