@@ -273,4 +273,8 @@ void vf_remove(struct pci_dev *vf)
 	cancel_delayed_work_sync(&func->types_work);
 	func_withdraw(func);
 	func->bound = false;
+
+	/* And still claimed: vfio-pci's probe gives EINVAL. So it does for what is no ordinary device. */
+	if (!unloading && card_board(vf) && card_board(vf)->framework == FRAMEWORK_VENDOR)
+		vf->hdr_type = PCI_HEADER_TYPE_MASK;
 }
