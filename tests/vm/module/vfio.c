@@ -151,7 +151,8 @@ static long irq_info(void __user *arg)
 
 	if (copy_from_user(&info, arg, size))
 		return -EFAULT;
-	if (info.argsz < size || info.index >= VFIO_PCI_NUM_IRQS)
+	/* Those beyond MSI-X are for PCIe and for requests; who asks takes an error for "none". */
+	if (info.argsz < size || info.index >= VFIO_PCI_ERR_IRQ_INDEX)
 		return -EINVAL;
 
 	info.flags = 0;
@@ -210,7 +211,8 @@ struct vfio_gpu *vfio_gpu_new(struct device *dev, const struct card_board *board
 	vfio->asked = asked;
 	put16(vfio->config, PCI_VENDOR_ID, board->vendor);
 	put16(vfio->config, PCI_DEVICE_ID, board->device);
-	put16(vfio->config, PCI_CLASS_DEVICE, PCI_CLASS_DISPLAY_VGA);
+	/* Not VGA, as a real vGPU is: QEMU then wants to patch a BAR, and we have none. */
+	put16(vfio->config, PCI_CLASS_DEVICE, PCI_CLASS_DISPLAY_3D);
 	vfio->config[PCI_REVISION_ID] = board->class_rev & 0xff;
 	put16(vfio->config, PCI_SUBSYSTEM_VENDOR_ID, board->sub_vendor);
 	put16(vfio->config, PCI_SUBSYSTEM_ID, board->sub_device);
