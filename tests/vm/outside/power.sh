@@ -44,17 +44,23 @@ END
         inside 'is "what the unit saw" "$(sort /run/witnessed | tr "\n" " ")" "$OTHER $UUID "'
 }
 
+# The power goes at a random moment of the work, counted from its first call.
 cut_once() { # NUMBER
-        local moment=$((RANDOM % 8000 + 300)) seed=$RANDOM
+        local moment=$((RANDOM % 9000)) seed=$RANDOM record end=$((SECONDS + 60))
 
-        : >"$(lab path)/record"
+        record=$(lab path)/record
+        : >"$record"
         lab run --timeout 120 "/root/vm/load run \"\$(. /root/vm/carved.sh; gpu)\" $seed /dev/virtio-ports/lab.record" >/dev/null 2>&1 &
-        sleep $((moment / 1000)).$(printf '%03d' $((moment % 1000)))
+        until [ -s "$record" ] || [ $SECONDS -ge $end ]; do
+                sleep 0.1 # between two questions
+        done
+        sleep "$((moment / 1000)).$(printf '%03d' $((moment % 1000)))"
         lab cut
         wait $! || true
+        test -s "$record"
         lab boot --cold --gpus 1
-        lab put "$(lab path)/record" /root/record
-        echo "· cut $1, after $moment ms: $(inside 'eventually 60 gpu; /root/vm/load check "$(gpu)" /root/record')"
+        lab put "$record" /root/record
+        echo "· cut $1, $moment ms after the first call: $(inside 'eventually 60 gpu; /root/vm/load check "$(gpu)" /root/record')"
         inside 'disable_all >/dev/null'
 }
 

@@ -35,6 +35,29 @@ a_client_of_the_driver_is_waited_for_and_then_named() { # promise
         enable
 }
 
+# sriov-manage stops in its middle, and leaves the card without driver.
+a_card_that_its_driver_does_not_take_back_is_told_of_and_mended() { # promise
+        local said
+
+        knob only "$(basename "$(pf)")"
+        knob probe_errno 19
+        knob times 1
+        said=$(refused KernelRefused enable)
+        say "$said"
+        is driver "$(basename "$(readlink "$(pf)/driver")")" nvidia
+        is sriov_numvfs "$(numvfs)" 0
+        enable
+        is sriov_numvfs "$(numvfs)" 16
+}
+
+a_slow_removal_is_waited_for() { # promise
+        enable
+        create nvidia-746 $UUID
+        knob remove_delay_ms 4000
+        destroy $UUID
+        is mdevs "$(mdevs)" ""
+}
+
 types_that_come_late_are_waited_for() { # promise
         knob types_delay_ms 3000
         enable
