@@ -163,7 +163,8 @@ static void read_vf(struct card_port *port, unsigned int devfn, int where, int s
 	overlay(value, where, size, PCI_CLASS_REVISION, 4, board->class_rev);
 	overlay(value, where, size, PCI_SUBSYSTEM_VENDOR_ID, 4, board->vf_sub_device << 16 | board->sub_vendor);
 
-	/* A VF has no link of its own. */
+	/* A VF has no interrupt pin, though QEMU's says so, and no link of its own. */
+	overlay(value, where, size, PCI_INTERRUPT_PIN, 1, 0);
 	exp = where >= PCI_STD_HEADER_SIZEOF && where < PCI_CFG_SPACE_SIZE ? pcie_cap(port, devfn) : 0;
 	if (exp)
 		overlay(value, where, size, exp + PCI_EXP_LNKSTA, 2, 0);
