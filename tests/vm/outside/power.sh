@@ -58,7 +58,7 @@ cut_once() { # NUMBER
         lab cut
         wait $! || true
         test -s "$record"
-        lab boot --cold --gpus 1
+        lab boot --cold --early --gpus 1
         lab put "$record" /root/record
         echo "· cut $1, $moment ms after the first call: $(inside 'eventually 60 gpu; /root/vm/load check "$(gpu)" /root/record')"
         inside 'disable_all >/dev/null'
