@@ -105,18 +105,18 @@ void carved_passthrough_remove(const CarvedCarving *carving, int dir_fd, CarvedO
         if (!carved_gate_shut(&gate, outcome))
                 return;
 
-        /* First, so that nobody finds it free and still bespoken. */
-        write_override(outcome, dir_fd, carving->step->old_text);
-        if (outcome->errnum != 0 || !driver || !strstr(driver, "vfio"))
-                return;
-
-        carved_carve_write(outcome, dir_fd, "driver/unbind",
-                           carved_pci_address_format(&carving->step->vf, address));
+        /* First: where we are interrupted, it is wanted and plainly not there, or not wanted and still
+         * bespoken, and both show. */
+        if (driver && strstr(driver, "vfio"))
+                carved_carve_write(outcome, dir_fd, "driver/unbind",
+                                   carved_pci_address_format(&carving->step->vf, address));
         if (outcome->errnum == ENODEV || outcome->errnum == ENOENT)
                 carved_outcome_clear(outcome); /* somebody was faster */
         if (outcome->errnum == EBUSY)
                 outcome->in_use = outcome->again = true;
+        if (outcome->errnum == 0)
+                write_override(outcome, dir_fd, carving->step->old_text);
         /* Whoever kept it for a driver of his own gets it back. */
-        if (outcome->errnum == 0 && *carving->step->old_text)
+        if (outcome->errnum == 0 && driver && strstr(driver, "vfio") && *carving->step->old_text)
                 probe(carving, outcome);
 }

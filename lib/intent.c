@@ -188,14 +188,19 @@ static CarvedVgpu *find_shown(const CarvedGpu *gpu, const CarvedWanted *wanted) 
         return NULL;
 }
 
-/* A whole VF is a vGPU only because we say so: as long as it is on a vfio driver. */
+static bool is_vfio(const char *driver) {
+        return driver && strstr(driver, "vfio");
+}
+
+/* A whole VF is a vGPU only because we say so: as long as it is on a vfio driver. One that we were about to
+ * bind is bespoken, and somebody must take that off. */
 static CarvedVgpu *show_vf(CarvedGpu *gpu, const CarvedWanted *wanted) {
         const CarvedVf *vf =
                 wanted->vf_index < 0 ? NULL : carved_gpu_find_vf(gpu, (uint32_t) wanted->vf_index);
         CarvedVgpu *vgpu;
 
-        if (!vf || vf->framework != CARVED_FRAMEWORK_VF_PASSTHROUGH || !vf->driver ||
-            !strstr(vf->driver, "vfio"))
+        if (!vf || vf->framework != CARVED_FRAMEWORK_VF_PASSTHROUGH ||
+            !(is_vfio(vf->driver) || (wanted->leftover && !vf->driver && is_vfio(vf->override))))
                 return NULL;
 
         vgpu = carved_gpu_add_vgpu(gpu, wanted->uuid, wanted->vf_index);

@@ -142,7 +142,7 @@ static void assert_a_is_whole(void) {
 /* For as long as anything would take that goes on by itself. */
 static void assert_stays(const char *uuid, const char *state) {
         client_settle(client, 300);
-        ck_assert(client_wait(client, 10000, all_is_quiet, &(Quiet){ .any_gpu = true }));
+        ck_assert(client_wait(client, 60000, all_is_quiet, &(Quiet){ .any_gpu = true }));
         await_vgpu(client, uuid, "State", state);
 }
 
@@ -262,7 +262,7 @@ START_TEST(a_driver_loaded_anew_gets_everything_back) {
         if (is_host("plain"))
                 return;
         ck_assert_int_eq(simctl_do("reload-driver", "away=500ms"), 0);
-        ck_assert(client_wait(client, 20000, all_is_quiet, NULL));
+        ck_assert(client_wait(client, 60000, all_is_quiet, NULL));
         assert_a_is_whole();
         await_vgpu(client, B, "State", "active");
         ck_assert_uint_eq(count_there(), 2);

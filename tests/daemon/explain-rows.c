@@ -22,6 +22,10 @@
 #define RACE_MDEV(ours, command) "meanwhile '*/0000:08:00.7/*/nvidia-" ours "/create' '" command "'"
 #define FASTER_MDEV(vf, type)                                                                                \
         "echo " F " >" REAL_PCI A2 "/virtfn" vf "/mdev_supported_types/nvidia-" type "/create"
+/* Likewise, where nothing tells of it afterwards. */
+#define RACE_TYPE(vf, type)                                                                                  \
+        "meanwhile '*/0000:26:00.4/nvidia/current_vgpu_type' 'echo " type " >" REAL_PCI L40S "/virtfn" vf    \
+        "/nvidia/current_vgpu_type'"
 #define FOREIGN_IS_THERE "test -e /sys/bus/mdev/devices/" F " && ! test -e /sys/bus/mdev/devices/" U
 #define OURS_IS_THERE    "test -e /sys/bus/mdev/devices/" U
 
@@ -367,16 +371,15 @@ const Row rows[] = {
 
         /* ---- facts/nvidia.md 3.2: vendor VFIO. It tells of nothing by an event. ---- */
         { "l40s", "EPERM: the VF has a type already", "enable 0", FOREIGN_TYPE("0", "1150"),
-          "create L40S-4Q on=0 uuid=" U, "Conflict",
-          "VF 0000:26:00.4 holds vGPU *-*-5*-*-* already, of type nvidia-1150",
+          "create L40S-4Q on=0 uuid=" U, "Conflict", "*VF 0000:26:00.4*holds vGPU *-*-5*-*-*",
           "grep -x 1150 $pci/0000:26:00.4/nvidia/current_vgpu_type" },
-        { "l40s", "EIO: somebody made another size", "enable 0", FOREIGN_TYPE("5", "1148"),
+        { "l40s", "EIO: somebody made another size", "enable 0", RACE_TYPE("5", "1148"),
           "create L40S-4Q on=0 uuid=" U, "TypeNotAvailable",
           "NVIDIA L40S-4Q can't be had on VF 0000:26:00.4: vGPU * fixes the card to its own size, 2048 MiB; "
           "to be "
           "had are NVIDIA L40S-2B, NVIDIA L40S-2Q, NVIDIA L40S-2A",
           "grep -x 0 $pci/0000:26:00.4/nvidia/current_vgpu_type" },
-        { "l40s", "EIO: somebody made the last one", "enable 0", FOREIGN_TYPE("5", "1156"),
+        { "l40s", "EIO: somebody made the last one", "enable 0", RACE_TYPE("5", "1156"),
           "create L40S-48Q on=0 uuid=" U, "NoCapacity",
           "NVIDIA L40S-48Q: the card takes 1 of it, and 1 vGPUs are there",
           "grep -x 0 $pci/0000:26:00.4/nvidia/current_vgpu_type" },
@@ -410,13 +413,13 @@ const Row rows[] = {
           FOREIGN_TYPE("5", "1148"), "disable", "Conflict",
           "vGPUs that carved did not make are on VFs of GPU " L40S ": *-*-5*-*-*",
           "grep -x 1148 $pci/" L40S "/virtfn5/nvidia/current_vgpu_type" },
-        { "strict", "upstream's EINVAL: another size", "enable 0", FOREIGN_TYPE("5", "1148"),
+        { "strict", "upstream's EINVAL: another size", "enable 0", RACE_TYPE("5", "1148"),
           "create L40S-4Q on=0 uuid=" U, "TypeNotAvailable",
           "NVIDIA L40S-4Q can't be had on VF 0000:26:00.4: vGPU * fixes the card to its own size, 2048 MiB; "
           "to be "
           "had are NVIDIA L40S-2B, NVIDIA L40S-2Q, NVIDIA L40S-2A",
           "grep -x 0 $pci/0000:26:00.4/nvidia/current_vgpu_type" },
-        { "strict", "upstream's ENOSPC: no more of it", "enable 0", FOREIGN_TYPE("5", "1156"),
+        { "strict", "upstream's ENOSPC: no more of it", "enable 0", RACE_TYPE("5", "1156"),
           "create L40S-48Q on=0 uuid=" U, "NoCapacity",
           "NVIDIA L40S-48Q: the card takes 1 of it, and 1 vGPUs are there",
           "grep -x 0 $pci/0000:26:00.4/nvidia/current_vgpu_type" },
@@ -428,8 +431,7 @@ const Row rows[] = {
           "NVIDIA L40S-4Q can't be had on VF 0000:26:00.4: the driver does not offer it*",
           "grep -x 0 $pci/0000:26:00.4/nvidia/current_vgpu_type" },
         { "strict", "upstream's EPERM: the VF has a type already", "enable 0", FOREIGN_TYPE("0", "1150"),
-          "create L40S-4Q on=0 uuid=" U, "Conflict",
-          "VF 0000:26:00.4 holds vGPU *-*-5*-*-* already, of type nvidia-1150",
+          "create L40S-4Q on=0 uuid=" U, "Conflict", "*VF 0000:26:00.4*holds vGPU *-*-5*-*-*",
           "grep -x 1150 $pci/0000:26:00.4/nvidia/current_vgpu_type" },
         { "strict", "upstream's EBUSY: a VM starts just when the type is taken off",
           "enable 0; create L40S-4Q on=0 uuid=" U,

@@ -135,7 +135,7 @@ static bool try_one(const Operation *op, unsigned nth, const char *name) {
         bool met;
 
         prepare(op);
-        ck_assert(client_wait(client, 10000, all_is_quiet, &quiet));
+        ck_assert(client_wait(client, 60000, all_is_quiet, &quiet));
         before = host_summary();
         arm(nth, name);
         if (mode == MODE_KILL)
@@ -169,7 +169,7 @@ static void clean_up(void) {
         simctl_do("reboot");
         client_free(client);
         client = client_new();
-        ck_assert(client_wait(client, 10000, all_is_quiet, &quiet));
+        ck_assert(client_wait(client, 60000, all_is_quiet, &quiet));
 }
 
 START_TEST(every_write_can_go_wrong) {

@@ -332,7 +332,7 @@ static void assert_settled(const char *before, const char *after) {
         g_autofree char *now = NULL;
         g_autoptr(GPtrArray) lines = NULL;
 
-        ck_assert(client_wait(client, 20000, all_is_quiet, NULL));
+        ck_assert(client_wait(client, 60000, all_is_quiet, NULL));
         ck_assert(client_wait(client, 5000, journal_is_empty, NULL));
         now = host_summary();
         ck_assert_msg(g_str_equal(now, before) || g_str_equal(now, after), "a part of it is there:\n%.2000s",
