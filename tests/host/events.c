@@ -24,7 +24,7 @@ Events *events_new(void) {
         Events *events = g_new0(Events, 1);
 
         events->udev = udev_new();
-        events->monitor = udev_monitor_new_from_netlink(events->udev, "udev");
+        events->monitor = udev_monitor_new_from_netlink(events->udev, "kernel");
         g_assert(events->monitor);
         udev_monitor_set_receive_buffer_size(events->monitor, BUFFER);
         g_assert(udev_monitor_enable_receiving(events->monitor) >= 0);

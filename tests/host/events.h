@@ -5,7 +5,8 @@
 
 #include <glib.h>
 
-/* Listens to uevents through libudev, as any program would, and remembers them in order. */
+/* Listens to the kernel's uevents through libudev, and remembers them in order. Not to udev's: it handles several
+ * devices at a time, so that only those of one device would be in order. */
 
 typedef struct Events Events;
 

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Runs tables of operations and what must come of them, row by row, on the host it is started on.
+/* Runs a table of operations and what must come of them, row by row, on the host it is started on: the
+ * simulated one, or a real kernel. TABLE NAME=VALUE…: names given here win over the table's.
  *
  *   let NAME VALUE                      $NAME from here on
  *   before                              the lines that follow are run before each row
- *   row "promise"                       a row: the host is rebooted, `before` is run, then its lines
+ *   row "promise" [sim-only|vm-only "why"]
+ *                                       a row: the host is as after a boot, `before` is run, then its lines
+ *     set NAME COMMAND                  $NAME is what a shell command says
  *     write PATH "TEXT" -> RESULT       one open, write, close; RESULT is ok or an errno
  *     read PATH -> "TEXT" | RESULT
  *     begin PATH "TEXT"                 a write that may take its time, in a thread …
@@ -14,7 +17,7 @@
  *     is PATH / no PATH                 there is such a file, or not
  *     in PATH -> NAME NAME …            all that is in a directory
  *     run COMMAND -> CODE ["TEXT"]      a shell command, its exit code, and something it says
- *     sim WORDS -> CODE                 carved-simctl
+ *     host WORDS -> CODE                something done to the host, in carved-simctl's words
  *     events DEVICE -> LIST             all uevents of a device since the row began, in order, or none
  *     order ACTION DEVICE < ACTION DEVICE
  *     log "TEXT"                        the kernel has said so
@@ -31,7 +34,7 @@
 
 #include "cleanup.h"
 #include "events.h"
-#include "simctl.h"
+#include "table-host.h"
 
 typedef struct Line {
         unsigned number;
@@ -46,13 +49,15 @@ typedef struct Row {
 typedef struct Table {
         const char *file;
         GHashTable *names;
+        GHashTable *given; /* names of the command line */
         GPtrArray *before; /* of Line */
         GPtrArray *rows;   /* of Row */
+        GPtrArray *others; /* of Row: for the other host only */
 
         Events *events;
         GThread *writer;
         char *writer_path, *writer_text;
-        int writer_ended;
+        int writer_thread, writer_ended;
         GString *why; /* what went wrong in this row */
 } Table;
 
@@ -121,8 +126,10 @@ static bool do_read(Table *table, const Line *line, char **w) {
 
 static void *writer(void *data) {
         Table *table = data;
-        int r = write_file(table->writer_path, table->writer_text);
+        int r;
 
+        g_atomic_int_set(&table->writer_thread, gettid());
+        r = write_file(table->writer_path, table->writer_text);
         g_atomic_int_set(&table->writer_ended, true);
         return GINT_TO_POINTER(r);
 }
@@ -130,18 +137,17 @@ static void *writer(void *data) {
 static bool do_begin(Table *table, const Line *line, char **w) {
         table->writer_path = g_strdup(w[1]);
         table->writer_text = g_strdup(w[2]);
+        g_atomic_int_set(&table->writer_thread, 0);
         g_atomic_int_set(&table->writer_ended, false);
         table->writer = g_thread_new("writer", writer, table);
 
-        /* Until the host has it in hand. */
-        for (;;) {
-                char *text = NULL;
-                bool there = simctl((const char *const[]){ "busy", NULL }, &text) == 0 && atoi(text) > 0;
+        while (!g_atomic_int_get(&table->writer_ended)) {
+                int thread = g_atomic_int_get(&table->writer_thread);
 
-                free(text);
-                if (there || g_atomic_int_get(&table->writer_ended))
-                        return true;
+                if (thread > 0 && host_in_hand(thread))
+                        break;
         }
+        return true;
 }
 
 static bool do_waits(Table *table, const Line *line, char **w) {
@@ -188,40 +194,58 @@ static bool do_in(Table *table, const Line *line, char **w) {
         return expect(table, line, w[1], got, wanted);
 }
 
-static bool do_run(Table *table, const Line *line, char **w) {
-        const char *argv[] = { "sh", "-c", w[1], NULL };
-        g_autofree char *out = NULL, *err = NULL, *all = NULL, *code = NULL;
+/* What it says, on both channels, and its exit code; NULL if there is no shell. */
+static char *shell(const char *command, int *ret_code) {
+        const char *argv[] = { "sh", "-c", command, NULL };
+        g_autofree char *out = NULL, *err = NULL;
         int status = -1;
 
         if (!g_spawn_sync(NULL, (char **) argv, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, &out, &err, &status,
                           NULL))
-                return fail(table, line, "can't run a shell");
+                return NULL;
 
-        all = g_strconcat(out, err, NULL);
-        code = g_strdup_printf("%d", WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
-        if (!g_str_equal(code, w[3]))
-                return fail(table, line, "'%s' exits with %s: %s", w[1], code, all);
+        *ret_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+        return g_strconcat(out, err, NULL);
+}
+
+static bool do_run(Table *table, const Line *line, char **w) {
+        g_autofree char *all = NULL, *code = NULL;
+        int r = -1;
+
+        all = shell(w[1], &r);
+        code = g_strdup_printf("%d", r);
+        if (!all || !g_str_equal(code, w[3]))
+                return fail(table, line, "'%s' exits with %s: %s", w[1], code, all ?: "no shell");
         return !w[4] || strstr(all, w[4]) ||
                fail(table, line, "'%s' does not say '%s' but '%s'", w[1], w[4], all);
 }
 
-static bool do_sim(Table *table, const Line *line, char **w) {
+static bool do_set(Table *table, const Line *line, char **w) {
+        int r = -1;
+        char *all = shell(w[2], &r);
+
+        if (r != 0) {
+                g_free(all);
+                return fail(table, line, "'%s' exits with %d", w[2], r);
+        }
+        g_hash_table_insert(table->names, g_strdup(w[1]), g_strchomp(all));
+        return true;
+}
+
+static bool do_host(Table *table, const Line *line, char **w) {
         unsigned n = g_strv_length(w);
         g_auto(GStrv) words = g_strdupv(w + 1);
+        g_autofree char *code = NULL, *said = NULL;
         char *text = NULL;
-        g_autofree char *code = NULL;
-        bool ok;
-        int r;
 
-        /* All between `sim` and the arrow. */
+        /* All between `host` and the arrow. */
         g_clear_pointer(&words[n - 2], g_free);
         g_clear_pointer(&words[n - 3], g_free);
-        r = simctl((const char *const *) words, &text);
-        code = g_strdup_printf("%d", r);
-        ok = g_str_equal(code, w[n - 1]) ||
-             fail(table, line, "carved-simctl %s: exit code %s, '%s'", words[0], code, text ?: "");
+        code = g_strdup_printf("%d", host_ask((const char *const *) words, &text));
+        said = g_strdup(text);
         free(text);
-        return ok;
+        return g_str_equal(code, w[n - 1]) ||
+               fail(table, line, "host %s: exit code %s, '%s'", words[0], code, said ?: "");
 }
 
 static bool do_events(Table *table, const Line *line, char **w) {
@@ -244,11 +268,9 @@ static bool do_order(Table *table, const Line *line, char **w) {
 }
 
 static bool do_log(Table *table, const Line *line, char **w) {
-        char *text = NULL;
-        bool found;
+        char *text = host_log();
+        bool found = text && strstr(text, w[1]);
 
-        simctl((const char *const[]){ "log", NULL }, &text);
-        found = text && strstr(text, w[1]);
         free(text);
         return found || fail(table, line, "the kernel has not said '%s'", w[1]);
 }
@@ -261,8 +283,8 @@ static const struct {
         { "write", 5, do_write }, { "read", 4, do_read }, { "begin", 3, do_begin },
         { "waits", 1, do_waits }, { "end", 3, do_end },   { "link", 4, do_link },
         { "is", 2, do_is },       { "no", 2, do_no },     { "in", 3, do_in },
-        { "run", 4, do_run },     { "sim", 4, do_sim },   { "events", 4, do_events },
-        { "order", 6, do_order }, { "log", 2, do_log },
+        { "run", 4, do_run },     { "host", 4, do_host }, { "events", 4, do_events },
+        { "order", 6, do_order }, { "log", 2, do_log },   { "set", 3, do_set },
 };
 
 /* "$NAME" anywhere in a word. */
@@ -302,12 +324,12 @@ static void row_free(Row *row) {
         g_free(row);
 }
 
-/* Words, with "…" and C escapes, variables put in. */
-static char **split(Table *table, const char *text) {
+/* Words, with "…" and C escapes. */
+static char **split(const char *text) {
         GPtrArray *words = g_ptr_array_new();
 
         for (;;) {
-                g_autofree char *raw = NULL, *plain = NULL;
+                g_autofree char *raw = NULL;
                 size_t len;
 
                 text += strspn(text, " \t");
@@ -317,13 +339,12 @@ static char **split(Table *table, const char *text) {
                         for (len = 1; text[len] && text[len] != '"'; len++)
                                 len += text[len] == '\\' && text[len + 1];
                         raw = g_strndup(text + 1, len - 1);
-                        plain = g_strcompress(raw);
+                        g_ptr_array_add(words, g_strcompress(raw));
                         len += text[len] == '"';
                 } else {
                         len = strcspn(text, " \t");
-                        plain = g_strndup(text, len);
+                        g_ptr_array_add(words, g_strndup(text, len));
                 }
-                g_ptr_array_add(words, expand(table, plain));
                 text += len;
         }
 
@@ -331,11 +352,22 @@ static char **split(Table *table, const char *text) {
         return (char **) g_ptr_array_free(words, FALSE);
 }
 
-static void parse_line(Table *table, GPtrArray **lines, unsigned number, char **words) {
-        Line *line;
+/* A row that can't be had on this host is explained in the table, and is none of ours. */
+static bool is_for_us(Table *table, unsigned number, char **words) {
+        g_autofree char *only = g_strconcat(host_kind, "-only", NULL);
 
+        if (!words[2])
+                return true;
+        if ((!g_str_equal(words[2], "sim-only") && !g_str_equal(words[2], "vm-only")) || !words[3] ||
+            words[4])
+                g_error("%s:%u: a row is sim-only or vm-only, and says why", table->file, number);
+        return g_str_equal(words[2], only);
+}
+
+static void parse_line(Table *table, GPtrArray **lines, unsigned number, char **words) {
         if (g_str_equal(words[0], "let") && words[1] && words[2]) {
-                g_hash_table_insert(table->names, g_strdup(words[1]), g_strdup(words[2]));
+                if (!g_hash_table_contains(table->given, words[1]))
+                        g_hash_table_insert(table->names, g_strdup(words[1]), expand(table, words[2]));
         } else if (g_str_equal(words[0], "before")) {
                 *lines = table->before;
         } else if (g_str_equal(words[0], "row") && words[1]) {
@@ -343,10 +375,11 @@ static void parse_line(Table *table, GPtrArray **lines, unsigned number, char **
 
                 *row = (Row){ g_strdup(words[1]),
                               g_ptr_array_new_with_free_func((GDestroyNotify) line_free) };
-                g_ptr_array_add(table->rows, row);
+                g_ptr_array_add(is_for_us(table, number, words) ? table->rows : table->others, row);
                 *lines = row->lines;
         } else if (*lines) {
-                line = g_new(Line, 1);
+                Line *line = g_new(Line, 1);
+
                 *line = (Line){ number, g_strdupv(words) };
                 g_ptr_array_add(*lines, line);
         } else {
@@ -364,26 +397,32 @@ static void parse(Table *table) {
 
         texts = g_strsplit(text, "\n", -1);
         for (unsigned i = 0; texts[i]; i++) {
-                g_auto(GStrv) words = split(table, texts[i]);
+                g_auto(GStrv) words = split(texts[i]);
 
                 if (words[0])
                         parse_line(table, &lines, i + 1, words);
         }
 }
 
+static bool run_line(Table *table, const Line *line) {
+        unsigned n = g_strv_length(line->words);
+        g_auto(GStrv) words = g_new0(char *, n + 1);
+        size_t v = 0;
+
+        while (v < G_N_ELEMENTS(verbs) && !g_str_equal(verbs[v].name, line->words[0]))
+                v++;
+        if (v == G_N_ELEMENTS(verbs) || n < verbs[v].min)
+                return fail(table, line, "'%s' is not understood", line->words[0]);
+
+        for (unsigned i = 0; i < n; i++)
+                words[i] = expand(table, line->words[i]);
+        return verbs[v].run(table, line, words);
+}
+
 static bool run_lines(Table *table, GPtrArray *lines) {
-        for (unsigned i = 0; i < lines->len; i++) {
-                Line *line = lines->pdata[i];
-                size_t v = 0;
-
-                while (v < G_N_ELEMENTS(verbs) && !g_str_equal(verbs[v].name, line->words[0]))
-                        v++;
-                if (v == G_N_ELEMENTS(verbs) || g_strv_length(line->words) < verbs[v].min)
-                        return fail(table, line, "'%s' is not understood", line->words[0]);
-                if (!verbs[v].run(table, line, line->words))
+        for (unsigned i = 0; i < lines->len; i++)
+                if (!run_line(table, lines->pdata[i]))
                         return false;
-        }
-
         return true;
 }
 
@@ -391,9 +430,10 @@ static bool run_row(Table *table, Row *row) {
         bool ok;
 
         g_string_truncate(table->why, 0);
-        simctl_do("forget");
-        g_assert_cmpint(simctl_do("reboot"), ==, 0);
-        simctl_do("log", "clear");
+        if (!host_reset()) {
+                g_string_append(table->why, "the host can't be had as after a boot\n");
+                return false;
+        }
 
         events_forget(table->events);
         ok = run_lines(table, table->before);
@@ -402,7 +442,7 @@ static bool run_row(Table *table, Row *row) {
 
         /* A write that still waits must not outlive its row. */
         if (table->writer) {
-                simctl_do("reboot");
+                host_reset();
                 g_thread_join(g_steal_pointer(&table->writer));
         }
         g_clear_pointer(&table->writer_path, g_free);
@@ -410,17 +450,45 @@ static bool run_row(Table *table, Row *row) {
         return ok;
 }
 
+static void table_init(Table *table, char **arguments) {
+        table->file = arguments[0];
+        table->names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+        table->given = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+        table->before = g_ptr_array_new_with_free_func((GDestroyNotify) line_free);
+        table->rows = g_ptr_array_new_with_free_func((GDestroyNotify) row_free);
+        table->others = g_ptr_array_new_with_free_func((GDestroyNotify) row_free);
+        table->why = g_string_new(NULL);
+        table->events = events_new();
+
+        for (char **argument = arguments + 1; *argument; argument++) {
+                const char *equals = strchr(*argument, '=');
+
+                g_assert(equals);
+                g_hash_table_insert(table->given, g_strndup(*argument, equals - *argument),
+                                    g_strdup(equals + 1));
+                g_hash_table_insert(table->names, g_strndup(*argument, equals - *argument),
+                                    g_strdup(equals + 1));
+        }
+}
+
+static void table_clear(Table *table) {
+        events_free(table->events);
+        g_hash_table_unref(table->names);
+        g_hash_table_unref(table->given);
+        g_ptr_array_unref(table->before);
+        g_ptr_array_unref(table->rows);
+        g_ptr_array_unref(table->others);
+        g_string_free(table->why, TRUE);
+}
+
 int main(int argc, char *argv[]) {
-        Table table = { .file = argv[1] };
+        Table table = {};
         unsigned failed = 0;
 
-        g_assert(argc == 2);
-        table.names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
-        table.before = g_ptr_array_new_with_free_func((GDestroyNotify) line_free);
-        table.rows = g_ptr_array_new_with_free_func((GDestroyNotify) row_free);
-        table.why = g_string_new(NULL);
-        table.events = events_new();
+        g_assert(argc >= 2);
+        table_init(&table, argv + 1);
         parse(&table);
+        host_open(table.given);
 
         printf("1..%u\n", table.rows->len);
         for (unsigned i = 0; i < table.rows->len; i++) {
@@ -434,10 +502,7 @@ int main(int argc, char *argv[]) {
                 fflush(NULL);
         }
 
-        events_free(table.events);
-        g_hash_table_unref(table.names);
-        g_ptr_array_unref(table.before);
-        g_ptr_array_unref(table.rows);
-        g_string_free(table.why, TRUE);
+        host_close();
+        table_clear(&table);
         return failed > 0;
 }
