@@ -12,12 +12,17 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* Has a VFIO device open as a guest's QEMU has, until it is killed: hold UUID or hold ADDRESS. Says `held`,
- * or what the kernel said. */
+/* Has a VFIO device open as a guest's QEMU has, until it is killed: hold UUID or hold ADDRESS. Or any node:
+ * hold /dev/nvidia0. Says `held`, or what the kernel said. */
 
 static int fail(const char *what) {
         printf("%s %s\n", strerrorname_np(errno), what);
         return EXIT_FAILURE;
+}
+
+static int held(void) {
+        puts("held");
+        return pause(); /* no signal is handled: it does not return */
 }
 
 static bool is_address(const char *name) {
@@ -47,6 +52,8 @@ int main(int argc, char **argv) {
         if (argc != 2)
                 return EXIT_FAILURE;
         setlinebuf(stdout);
+        if (argv[1][0] == '/')
+                return open(argv[1], O_RDWR | O_CLOEXEC) < 0 ? fail(argv[1]) : held();
         if (!find_node(argv[1], node, sizeof node))
                 return fail("iommu_group");
 
@@ -64,7 +71,5 @@ int main(int argc, char **argv) {
         if (device < 0)
                 return fail("VFIO_GROUP_GET_DEVICE_FD");
 
-        puts("held");
-        for (;;)
-                pause();
+        return held();
 }
