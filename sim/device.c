@@ -99,6 +99,8 @@ int device_bind(Device *device, Driver *driver) {
                 r = driver->probe(driver, device);
         if (r < 0) {
                 node_remove_child(device->dir, "driver");
+        if (r >= 0 && device->bus->may_probe && !device->bus->may_probe(device))
+                r = -ENODEV;
                 node_remove_child(driver->dir, device->name);
                 device->driver = NULL;
                 driver->bound--;

@@ -53,6 +53,8 @@ struct Bus {
         GPtrArray *drivers; /* of Driver, in order of registration */
         GPtrArray *devices; /* of Device */
 };
+        /* NULL, or whether drivers may have this device at all. */
+        bool (*may_probe)(Device *device);
 
 Bus *bus_new(Kernel *kernel, const char *name);
 Device *bus_find(Bus *bus, const char *name);

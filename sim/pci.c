@@ -194,9 +194,18 @@ PciDevice *pci_find(Kernel *kernel, const char *text) {
 
 void pci_init(Kernel *kernel, bool iommu) {
         kernel->iommu = iommu;
+/* Without autoprobe a VF is for nobody whom driver_override does not name: not at birth, nor by bind or
+ * probe. */
+static bool pci_may_probe(Device *device) {
+        PciDevice *pci = pci_device(device);
+
+        return !pci->physfn || pci->physfn->autoprobe || device->driver_override;
+}
+
         kernel->pci = bus_new(kernel, "pci");
         node_add_dir(kernel->pci->dir, "slots");
         node_add_attrs(kernel->pci->dir, pci_bus_attrs, kernel->pci);
+        kernel->pci->may_probe = pci_may_probe;
 
         node_make_path(kernel->sys, "kernel/iommu_groups");
         node_make_path(kernel->sys, "class/iommu");

@@ -103,6 +103,9 @@ START_TEST(vfs_get_no_driver_when_told_so) {
         ck_assert(!bench_exists(bench, PF "/virtfn0/driver"));
 
         assert_stores(bench, "bus/pci/drivers_probe", "0000:05:00.1");
+        ck_assert(!bench_exists(bench, PF "/virtfn0/driver"));
+        assert_stores(bench, PF "/sriov_drivers_autoprobe", "1");
+        assert_stores(bench, "bus/pci/drivers_probe", "0000:05:00.1");
         ck_assert(bench_exists(bench, PF "/virtfn0/driver"));
         ck_assert(!bench_exists(bench, PF "/virtfn1/driver"));
 }
