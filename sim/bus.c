@@ -52,20 +52,21 @@ static int unbind_store(void *owner, const Attr *attr, const char *text, size_t 
         return 0;
 }
 
-/* Success when nothing matched; any error of a probe is EINVAL. */
+/* Success when nothing matched, and when a driver's probe failed: the next one may have more luck. Only the
+ * link tells, and the log. */
 static int probe_store(void *owner, const Attr *attr, const char *text, size_t len) {
         Device *device = written_device(owner, text);
-        int r;
 
         if (!device)
                 return -ENODEV;
 
         object_ref(device);
         device_lock(device);
-        r = device->gone ? -ENODEV : device_attach(device);
+        if (!device->gone)
+                device_attach(device);
         device_unlock(device);
         object_unref(device);
-        return r < 0 ? -EINVAL : 0;
+        return 0;
 }
 
 static const Attr bus_attrs[] = {

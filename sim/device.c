@@ -105,6 +105,10 @@ int device_bind(Device *device, Driver *driver) {
                 device->driver = NULL;
                 driver->bound--;
                 object_unref(driver);
+                /* Not for those that mean it is none of theirs, or not yet. */
+                if (r != -ENODEV && r != -ENXIO && r != -EAGAIN)
+                        kernel_log(device->kernel, "%s: probe of %s failed with error %d", driver->name,
+                                   device->name, r);
                 kernel_wake(device->kernel);
                 return r;
         }

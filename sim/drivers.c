@@ -24,6 +24,12 @@ static int configure_simple(Device *device, unsigned n) {
 static int vfio_pci_probe(Driver *driver, Device *device) {
         PciDevice *pci = pci_device(device);
 
+        /* Its VFs may be in use, by the host or by others. */
+        if (pci->num_vfs > 0) {
+                kernel_log(device->kernel, "vfio-pci %s: Cannot bind to PF with SR-IOV enabled",
+                           device->name);
+                return -EBUSY;
+        }
         /* No IOMMU; or a VF that NVIDIA's driver has lost but still claims. */
         if (!pci->iommu_group || pci->lost)
                 return -EINVAL;

@@ -120,6 +120,12 @@ const Row rows[] = {
         /* ---- whole VFs ---- */
         { "plain", "vfio-pci does not take the VF", "enable 4",
           "refuse /driver/vfio-pci/probe/0000:05:00.2 EINVAL", "create vf on=1 uuid=" U, "KernelRefused",
+          "The kernel refused 'vfio-pci' in 'bus/pci/drivers_probe' with ENODEV (No such device): the vfio "
+          "driver "
+          "did not take the VF; The write succeeded, but vfio-pci did not take the VF",
+          NULL },
+        { "plain", "the kernel does not let vfio-pci have the VF", "enable 4",
+          "refuse /sys/bus/pci/drivers_probe EINVAL", "create vf on=1 uuid=" U, "KernelRefused",
           "The kernel refused '0000:05:00.2' in 'bus/pci/drivers_probe' with EINVAL (Invalid argument): the "
           "vfio "
           "driver did not take the VF",
