@@ -103,12 +103,13 @@ int device_bind(Device *device, Driver *driver) {
                 r = -ENODEV;
                 node_remove_child(driver->dir, device->name);
                 device->driver = NULL;
+        device->deferred = r == -EAGAIN;
                 driver->bound--;
-                object_unref(driver);
                 /* Not for those that mean it is none of theirs, or not yet. */
                 if (r != -ENODEV && r != -ENXIO && r != -EAGAIN)
                         kernel_log(device->kernel, "%s: probe of %s failed with error %d", driver->name,
                                    device->name, r);
+                object_unref(driver);
                 kernel_wake(device->kernel);
                 return r;
         }

@@ -22,6 +22,7 @@ struct Device {
         unsigned lock_depth; /* the device lock: held over sleeps, with its owner below */
         void *lock_owner;
         bool gone;            /* unregistered; a writer may still be inside */
+        bool deferred;        /* its driver's probe said EAGAIN: to be tried again */
         uint64_t initialized; /* when udev saw it first */
 
         /* More environment for its uevents, "KEY=value" strings. */
@@ -36,7 +37,7 @@ struct Driver {
         Node *dir;
 
         bool (*match)(Driver *driver, Device *device);
-        int (*probe)(Driver *driver, Device *device); /* 0 or -errno; may sleep */
+        int (*probe)(Driver *driver, Device *device); /* 0 or -errno, EAGAIN to defer it; may sleep */
         void (*remove)(Driver *driver, Device *device);
         /* SR-IOV drivers only: makes @n VFs (0: none). NULL: the kernel answers ENOENT. */
         int (*sriov_configure)(Device *pf, unsigned n);
@@ -52,9 +53,9 @@ struct Bus {
         Node *dir;
         GPtrArray *drivers; /* of Driver, in order of registration */
         GPtrArray *devices; /* of Device */
-};
         /* NULL, or whether drivers may have this device at all. */
         bool (*may_probe)(Device *device);
+};
 
 Bus *bus_new(Kernel *kernel, const char *name);
 Device *bus_find(Bus *bus, const char *name);

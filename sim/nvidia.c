@@ -125,8 +125,7 @@ static void bind_vfs_work(Kernel *kernel, void *data) {
                         continue; /* VFs are being switched off */
                 kernel_sleep(kernel, kernel->pace.vf_probe);
                 device_lock(&vf->device);
-                if (!vf->device.gone && !vf->device.driver && still_there(kernel, nvidia, boot) &&
-                    (pf->autoprobe || vf->device.driver_override))
+                if (!vf->device.gone && vf->device.deferred && still_there(kernel, nvidia, boot))
                         device_attach(&vf->device);
                 device_unlock(&vf->device);
                 object_unref(vf);
