@@ -284,14 +284,22 @@ static PciDevice *next_bound(Kernel *kernel, Driver *driver) {
         return NULL;
 }
 
-static void attach_all(GPtrArray *list) {
-        for (unsigned i = 0; i < list->len; i++) {
-                PciDevice *pf = list->pdata[i];
+/* A driver that is loaded takes whatever has none and matches. */
+static void attach_all(Kernel *kernel, Driver *driver) {
+        g_autoptr(GPtrArray) list = g_ptr_array_new_with_free_func(object_unref);
 
-                device_lock(&pf->device);
-                if (!pf->device.gone)
-                        device_attach(&pf->device);
-                device_unlock(&pf->device);
+        for (unsigned i = 0; i < kernel->pci->devices->len; i++)
+                g_ptr_array_add(list, object_ref(kernel->pci->devices->pdata[i]));
+
+        for (unsigned i = 0; i < list->len; i++) {
+                Device *device = list->pdata[i];
+
+                device_lock(device);
+                if (!device->gone && !device->driver && driver->match(driver, device)) {
+                        pci_device(device)->lost = false; /* it knows nothing of what was before */
+                        device_bind(device, driver);
+                }
+                device_unlock(device);
         }
 }
 
@@ -325,8 +333,10 @@ int nvidia_reload(Kernel *kernel, unsigned away_ms) {
 
         kernel_sleep(kernel, away_ms);
         nvidia_init(kernel);
-        attach_all(list);
-        driver_uevent(bus_find_driver(kernel->pci, "nvidia"), "add");
+        driver = object_ref(bus_find_driver(kernel->pci, "nvidia"));
+        attach_all(kernel, driver);
+        driver_uevent(driver, "add");
+        object_unref(driver);
         return 0;
 }
 
