@@ -61,14 +61,17 @@ void device_unregister(Device *device) {
         if (device->gone)
                 return;
 
+        /* Names first, then the driver, which may wait for a user as long as it likes. */
+        node_remove_child(device->dir, "power");
+        node_remove_child(device->dir, "uevent");
+        node_remove_child(device->dir, "subsystem");
+        if (device->bus)
+                node_remove_child(node_child(device->bus->dir, "devices"), device->name);
+        else
+                node_remove_child(node_make_path(device->kernel->sys, class), device->name);
+
         device_release(device);
         device->gone = true;
-
-        if (device->bus) {
-                node_remove_child(node_child(device->bus->dir, "devices"), device->name);
-        } else {
-                node_remove_child(node_make_path(device->kernel->sys, class), device->name);
-        }
 
         /* The event carries the path, so the path goes last. */
         device_uevent(device, "remove", NULL);
@@ -96,19 +99,19 @@ int device_bind(Device *device, Driver *driver) {
         if (r == RULE_IGNORE)
                 r = -ENODEV; /* the driver takes no notice of it */
         if (r >= 0 && driver->probe)
-                r = driver->probe(driver, device);
-        if (r < 0) {
-                node_remove_child(device->dir, "driver");
         if (r >= 0 && device->bus->may_probe && !device->bus->may_probe(device))
                 r = -ENODEV;
-                node_remove_child(driver->dir, device->name);
-                device->driver = NULL;
+                r = driver->probe(driver, device);
+        if (r < 0) {
         device->deferred = r == -EAGAIN;
-                driver->bound--;
+                node_remove_child(device->dir, "driver");
                 /* Not for those that mean it is none of theirs, or not yet. */
                 if (r != -ENODEV && r != -ENXIO && r != -EAGAIN)
                         kernel_log(device->kernel, "%s: probe of %s failed with error %d", driver->name,
                                    device->name, r);
+                node_remove_child(driver->dir, device->name);
+                device->driver = NULL;
+                driver->bound--;
                 object_unref(driver);
                 kernel_wake(device->kernel);
                 return r;
@@ -140,12 +143,13 @@ void device_release(Device *device) {
                 return;
 
         if (driver->remove)
+        /* The links go before the driver does, and may be long gone when it has. */
+        node_remove_child(device->dir, "driver");
+        node_remove_child(driver->dir, device->name);
                 driver->remove(driver, device);
         if (device->driver != driver)
                 return; /* somebody else was faster while this one slept */
 
-        node_remove_child(device->dir, "driver");
-        node_remove_child(driver->dir, device->name);
         device->driver = NULL;
         device_uevent(device, "unbind", NULL);
         driver->bound--;

@@ -44,6 +44,10 @@ static void mdev_driver_remove(Driver *driver, Device *device) {
         Mdev *mdev = (Mdev *) device;
         bool said = false;
 
+        /* The driver's files go before it is told to let go. */
+        if (mdev->parent->ops->group)
+                node_remove_child(device->dir, mdev->parent->ops->group);
+
         while (mdev->users > 0) {
                 if (!said)
                         kernel_log(device->kernel,
@@ -73,6 +77,9 @@ static int mdev_driver_probe(Driver *driver, Device *device) {
         mdev->iommu_group = iommu_group_new(device->kernel);
         iommu_group_add(mdev->iommu_group, device);
         mdev->vfio = vfio_register(device, mdev->iommu_group);
+        if (mdev->parent->ops->group)
+                node_add_attrs(node_add_dir(device->dir, mdev->parent->ops->group),
+                               mdev->parent->ops->group_attrs, mdev);
         return 0;
 }
 

@@ -12,6 +12,8 @@ typedef struct Mdev Mdev;
 typedef struct MdevOps {
         const char *driver; /* of the mediated devices, on the mdev bus */
         const char *device_api;
+        const char *group; /* a directory in each, with these files, while the driver has it; or NULL */
+        const Attr *group_attrs;
         unsigned (*available)(MdevType *type);
         int (*probe)(Mdev *mdev); /* 0 or -errno, which `create` returns; may sleep */
         void (*remove)(Mdev *mdev);

@@ -66,12 +66,10 @@ static int mdev_probe(Mdev *mdev) {
         vgpu = nvidia_vgpu_new(nvidia, on, type);
         vgpu->mdev = mdev;
         mdev->data = vgpu;
-        node_add_attrs(node_add_dir(mdev->device.dir, "nvidia"), vgpu_attrs, mdev);
         return 0;
 }
 
 static void mdev_gone(Mdev *mdev) {
-        node_remove_child(mdev->device.dir, "nvidia");
         nvidia_vgpu_free(mdev->data);
         mdev->data = NULL;
 }
@@ -89,6 +87,8 @@ static int mdev_may_remove(Mdev *mdev) {
 static const MdevOps ops = {
         .driver = "nvidia-vgpu-vfio",
         .device_api = "vfio-pci",
+        .group = "nvidia",
+        .group_attrs = vgpu_attrs,
         .available = mdev_available,
         .probe = mdev_probe,
         .remove = mdev_gone,
