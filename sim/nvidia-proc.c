@@ -34,7 +34,7 @@ static int lock_flush(void *owner, const Attr *attr) {
 
         value = strtol(text, &end, 0);
         if (end == text || (*end != '\0' && !g_str_equal(end, "\n")))
-                return -EINVAL;
+                return 0; /* the driver's EINVAL is lost: close(2) does not ask what release() has to say */
 
         if (value == 0 && nvidia->unbind_lock) {
                 nvidia->unbind_lock = false;
