@@ -119,8 +119,13 @@ static void remove_function(PciDevice *pci) {
 }
 
 static int remove_store(void *owner, const Attr *attr, const char *text, size_t len) {
-        if (is_true(text))
-                remove_function(owner);
+        Device *device = owner;
+
+        /* The file takes itself away first: a second writer finds none. */
+        if (!is_true(text) || !node_child(device->dir, attr->name))
+                return 0;
+        node_remove_child(device->dir, attr->name);
+        remove_function(pci_device(device));
         return 0;
 }
 
@@ -168,11 +173,13 @@ const Attr pci_attrs[] = {
         { "power_state", 0444, power_state_show },
         { "reset", 0200, NULL, reset_store },
         { "reset_method", 0644, reset_method_show },
-        { "remove", 0220, NULL, remove_store },
         { "resource", 0444, resource_show, .cached = true },
         { "config", 0644, config_show, .unprivileged_max = 64 },
         {},
 };
+
+/* VFs have none: they come and go with their number only. */
+const Attr pci_remove_attr = { "remove", 0220, NULL, remove_store };
 
 const Attr pci_bus_attrs[] = {
         { "rescan", 0200, NULL, rescan_store },

@@ -41,6 +41,8 @@ static void pci_add_files(PciDevice *pci, Node *dir) {
 
         device_add_files(&pci->device, dir);
         node_add_attrs(pci->device.dir, pci_attrs, pci);
+        if (!pci->physfn)
+                node_add_attr(pci->device.dir, &pci_remove_attr, pci);
         node_add_attr(pci->device.dir, &device_override_attr, pci);
         if (kernel->iommu) {
                 pci->iommu_group = iommu_group_new(kernel);
@@ -192,8 +194,6 @@ PciDevice *pci_find(Kernel *kernel, const char *text) {
         return pci_device(bus_find(kernel->pci, carved_pci_address_format(&address, name)));
 }
 
-void pci_init(Kernel *kernel, bool iommu) {
-        kernel->iommu = iommu;
 /* Without autoprobe a VF is for nobody whom driver_override does not name: not at birth, nor by bind or
  * probe. */
 static bool pci_may_probe(Device *device) {
@@ -202,10 +202,12 @@ static bool pci_may_probe(Device *device) {
         return !pci->physfn || pci->physfn->autoprobe || device->driver_override;
 }
 
+void pci_init(Kernel *kernel, bool iommu) {
+        kernel->iommu = iommu;
         kernel->pci = bus_new(kernel, "pci");
+        kernel->pci->may_probe = pci_may_probe;
         node_add_dir(kernel->pci->dir, "slots");
         node_add_attrs(kernel->pci->dir, pci_bus_attrs, kernel->pci);
-        kernel->pci->may_probe = pci_may_probe;
 
         node_make_path(kernel->sys, "kernel/iommu_groups");
         node_make_path(kernel->sys, "class/iommu");

@@ -79,6 +79,7 @@ void pci_config_fill_bridge(uint8_t *config, uint16_t vendor, uint16_t device, u
 
 /* pci-attrs.c */
 extern const Attr pci_attrs[];
+extern const Attr pci_remove_attr;
 extern const Attr pci_bus_attrs[];
 void pci_add_env(Device *device, GPtrArray *env);
 

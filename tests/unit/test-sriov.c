@@ -180,17 +180,6 @@ START_TEST(a_removed_card_comes_back_with_a_rescan) {
 }
 END_TEST
 
-START_TEST(a_removed_vf_is_gone_and_the_rest_goes_as_ever) {
-        assert_stores(bench, PF "/sriov_numvfs", "4");
-        assert_stores(bench, PF "/virtfn1/remove", "1");
-        ck_assert(!bench_exists(bench, "bus/pci/devices/0000:05:00.2"));
-        assert_shows(bench, PF "/sriov_numvfs", "4\n");
-        assert_stores(bench, PF "/sriov_numvfs", "0");
-        assert_stores(bench, PF "/sriov_numvfs", "4");
-        ck_assert(bench_exists(bench, "bus/pci/devices/0000:05:00.2"));
-}
-END_TEST
-
 /* Not on the plain card. */
 
 START_TEST(nvidias_driver_leaves_vfs_to_a_stub) {
@@ -236,7 +225,6 @@ int main(void) {
         tcase_add_test(tests, a_driver_takes_its_vfs_along);
         tcase_add_test(tests, bind_and_unbind_refuse_as_the_kernel_does);
         tcase_add_test(tests, a_removed_card_comes_back_with_a_rescan);
-        tcase_add_test(tests, a_removed_vf_is_gone_and_the_rest_goes_as_ever);
         tcase_add_test(tests, nvidias_driver_leaves_vfs_to_a_stub);
         tcase_add_test(tests, a_driver_may_make_fewer_vfs_than_there_could_be);
         return unit_run(tests, "sriov");
