@@ -32,6 +32,7 @@ void device_add_files(Device *device, Node *parent_dir) {
 
         device->dir = node_ref(node_add_dir(parent_dir, device->name));
         node_add_attr(device->dir, &device_uevent_attr, device);
+        node_add_dir(device->dir, "power"); /* for those who count what is there; nobody asks what is in it */
 
         if (device->bus) {
                 node_add_link(device->dir, "subsystem", device->bus->dir);
@@ -98,17 +99,17 @@ int device_bind(Device *device, Driver *driver) {
         r = rules_apply(device->kernel, RULE_WRITE, operation, NULL);
         if (r == RULE_IGNORE)
                 r = -ENODEV; /* the driver takes no notice of it */
-        if (r >= 0 && driver->probe)
         if (r >= 0 && device->bus->may_probe && !device->bus->may_probe(device))
                 r = -ENODEV;
+        if (r >= 0 && driver->probe)
                 r = driver->probe(driver, device);
-        if (r < 0) {
         device->deferred = r == -EAGAIN;
-                node_remove_child(device->dir, "driver");
+        if (r < 0) {
                 /* Not for those that mean it is none of theirs, or not yet. */
                 if (r != -ENODEV && r != -ENXIO && r != -EAGAIN)
                         kernel_log(device->kernel, "%s: probe of %s failed with error %d", driver->name,
                                    device->name, r);
+                node_remove_child(device->dir, "driver");
                 node_remove_child(driver->dir, device->name);
                 device->driver = NULL;
                 driver->bound--;
@@ -142,10 +143,10 @@ void device_release(Device *device) {
         if (!driver)
                 return;
 
-        if (driver->remove)
         /* The links go before the driver does, and may be long gone when it has. */
         node_remove_child(device->dir, "driver");
         node_remove_child(driver->dir, device->name);
+        if (driver->remove)
                 driver->remove(driver, device);
         if (device->driver != driver)
                 return; /* somebody else was faster while this one slept */
