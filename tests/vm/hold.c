@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -45,6 +46,23 @@ static bool find_node(const char *name, char *ret, size_t size) {
         return true;
 }
 
+/* QEMU wants to hear when the kernel would like to have the device back. Not all devices can tell it. */
+static void listen_to_requests(int device) {
+        struct {
+                struct vfio_irq_set set;
+                int event;
+        } request = {
+                .set = { .argsz = sizeof request,
+                         .flags = VFIO_IRQ_SET_DATA_EVENTFD | VFIO_IRQ_SET_ACTION_TRIGGER,
+                         .index = VFIO_PCI_REQ_IRQ_INDEX,
+                         .count = 1 },
+                .event = eventfd(0, EFD_CLOEXEC),
+        };
+
+        if (ioctl(device, VFIO_DEVICE_SET_IRQS, &request) < 0)
+                close(request.event);
+}
+
 int main(int argc, char **argv) {
         char node[PATH_MAX];
         int group, container, device;
@@ -71,5 +89,6 @@ int main(int argc, char **argv) {
         if (device < 0)
                 return fail("VFIO_GROUP_GET_DEVICE_FD");
 
+        listen_to_requests(device);
         return held();
 }

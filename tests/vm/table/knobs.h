@@ -11,6 +11,6 @@ unsigned knob_get(const char *name, unsigned otherwise);
 /* "2s" or "300ms". */
 bool knob_parse_time(const char *text, unsigned *ret_ms);
 
-/* `fail PATTERN ERRNO [times=N]` and `delay PATTERN TIME`, in carved-simctl's words, as far as there is a knob for
- * it. Returns an exit code. */
+/* `fail PATTERN ERRNO [times=N]` and `delay PATTERN TIME`, in carved-simctl's words, as far as there is a
+ * knob for it. Returns an exit code. */
 int knob_rule(const char *const *words);
