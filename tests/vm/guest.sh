@@ -2,7 +2,7 @@
 # Sourced by lab: one virtual machine, in a directory of its own: its disk, its sockets, its console.
 
 GUEST_GPUS=2
-GUEST_VFS=16
+GUEST_VFS=32
 GUEST_APPEND='console=ttyS0 quiet loglevel=4 systemd.show_status=false mitigations=off apparmor=0 selinux=0 audit=0
 random.trust_cpu=on no_timer_check tsc=reliable'
 
