@@ -17,7 +17,8 @@
 /* A table on a real kernel, in a virtual machine with the test module. MODULE=… on the command line says how
  * modprobe is to load it; what the module knows is gone when it is unloaded, so that is a reboot here. */
 
-#define DEVICES "/sys/bus/pci/devices"
+#define DEVICES         "/sys/bus/pci/devices"
+#define TYPES_MARGIN_MS 2500 /* an emulated processor, beside other work */
 
 const char *const host_kind = "vm";
 
@@ -75,7 +76,7 @@ static unsigned types_due(const char *address) {
                 return 0;
         if (!has_driver(gpu ?: address, "nvidia") || (!gpu && exists(DEVICES "/%s/sriov_totalvfs", address)))
                 return 0;
-        return 700 +
+        return TYPES_MARGIN_MS +
                (has_driver(address, "nvidia") ? knob_get("types_delay_ms", 0) : knob_get("stray_ms", 0));
 }
 
@@ -103,8 +104,25 @@ static bool load(void) {
 
         if (run(command) != 0)
                 return false;
+        /* nvidia asks for it, but does not wait. */
+        if ((strstr(module, "mode=mdev") || strstr(module, "mode=legacy")) &&
+            run("modprobe nvidia-vgpu-vfio") != 0)
+                return false;
         settle();
         return true;
+}
+
+/* gpu-card too: then the card itself is taken out and found anew, without override, driver or VFs. And mdev:
+ * hosts where nobody has mediated devices have no sign of them. The kernel loads nvidia-vgpu-vfio by itself,
+ * and may be just about to. */
+static bool unload(void) {
+        for (unsigned i = 0; i < 20; i++) {
+                if (run("modprobe -r nvidia-vgpu-vfio nvidia gpu-card mtty mdev 2>/dev/null") == 0)
+                        return true;
+                g_usleep(250000);
+        }
+
+        return false;
 }
 
 /* Not the card's disguise: its VFs go with the driver, its number stays the same. */
@@ -188,9 +206,7 @@ void host_close(void) {
 bool host_reset(void) {
         g_ptr_array_set_size(holders, 0);
 
-        /* gpu-card too: then the card itself is taken out and found anew, without override, driver or VFs.
-         * And mdev: hosts where nobody has mediated devices have no sign of them. */
-        if (run("modprobe -r nvidia-vgpu-vfio nvidia gpu-card mtty mdev") != 0 || !load())
+        if (!unload() || !load())
                 return false;
 
         lseek(kmsg, 0, SEEK_END);
