@@ -38,7 +38,7 @@ a_typed_vf_in_use_keeps_its_type() { # promise
         refused InUse destroy $UUID
         is type "$(cat "/sys/bus/pci/devices/$(address_of $UUID)/nvidia/current_vgpu_type")" 1163
         refused InUse disable_all
-        is sriov_numvfs "$(numvfs)" 16
+        is sriov_numvfs "$(numvfs)" 32
         let_go
         destroy $UUID
 }
