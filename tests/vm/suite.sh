@@ -76,6 +76,9 @@ run_vm() {
         for file in tests/vm/promises/*.sh; do
                 tap vm_promises "$(basename "$file" .sh)"
         done
+        say "The simulator's tables, judged by Linux 6.1"
+        tap tests/vm/judge
+        say "From outside: cards plugged and pulled, resets, power cuts"
         for file in tests/vm/outside/plug.sh tests/vm/outside/power.sh; do
                 tap "$file"
         done
