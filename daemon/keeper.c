@@ -96,12 +96,24 @@ static GVariant *form_request(Keeper *k, Task *task) {
 
 static void finish(Keeper *k, KeeperResult result, const char *text);
 
-static void begin(Keeper *k) {
+/* Saves keep their order. With nothing wanted any more a card's file goes, and with it the number by which an
+ * entry that is still in the journal would be known to be older: it would be taken for what is wanted. */
+static Task *next_task(Keeper *k) {
         Task *task = g_queue_peek_head(&k->tasks);
+
+        while (task && task->kind == TASK_SAVE && k->owed.length > 0) {
+                g_queue_push_tail(&k->owed, g_queue_pop_head(&k->tasks));
+                task = g_queue_peek_head(&k->tasks);
+        }
+        return task;
+}
+
+static void begin(Keeper *k) {
+        Task *task = k->working ? NULL : next_task(k);
         const char *const directories[] = { k->gpus, k->transient, k->journal, NULL };
         int r;
 
-        if (!task || k->working)
+        if (!task)
                 return;
 
         k->working = true;
@@ -129,8 +141,15 @@ static Task *task_new(TaskKind kind, const char *name) {
         return task;
 }
 
+static void retry_owed(Keeper *k) {
+        while (k->owed.length > 0)
+                g_queue_push_tail(&k->tasks, g_queue_pop_head(&k->owed));
+}
+
 static void save(Keeper *k, const char *name, GArray *gpus) {
         Task *task = task_new(TASK_SAVE, name);
+
+        retry_owed(k);
 
         task->gpus = gpus ? g_array_ref(gpus) : NULL;
         g_queue_push_tail(&k->tasks, task);
@@ -163,8 +182,7 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
         Keeper *k = userdata;
 
         k->retry = sd_event_source_disable_unref(k->retry);
-        while (k->owed.length > 0)
-                g_queue_push_tail(&k->tasks, g_queue_pop_head(&k->owed));
+        retry_owed(k);
         begin(k);
         return 0;
 }
