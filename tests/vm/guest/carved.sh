@@ -95,6 +95,11 @@ shown() { # UUID
         echo "$(get "$path" Vgpu State) $(get "$path" Vgpu Origin)"
 }
 
+# The first of them is there, and carved's.
+is_ours() {
+        [ "$(shown $UUID)" = "active carved" ]
+}
+
 # ---- witnesses ----
 
 pf() { # [N]: its directory

@@ -114,12 +114,8 @@ a_killed_daemon_is_started_again_and_knows_all() { # promise
         create nvidia-746 $UUID
         systemctl kill -s KILL carved
         eventually 30 systemctl is-active carved
-        eventually 30 is_shown_ours
+        eventually 30 is_ours
         is mdevs "$(mdevs)" "$UUID "
-}
-
-is_shown_ours() {
-        [ "$(shown $UUID)" = "active carved" ]
 }
 
 a_driver_that_is_loaded_again_gets_everything_back() { # promise

@@ -158,7 +158,3 @@ is_another() { # PID
         now=$(systemctl show -P MainPID carved)
         [ "$now" != "$1" ] && [ "$now" != 0 ]
 }
-
-is_ours() {
-        [ "$(shown $UUID)" = "active carved" ]
-}

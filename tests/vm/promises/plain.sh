@@ -56,7 +56,3 @@ it_comes_back_with_the_driver() { # promise
         eventually 60 is_ours
         is sriov_numvfs "$(numvfs)" 4
 }
-
-is_ours() {
-        [ "$(shown $UUID)" = "active carved" ]
-}

@@ -75,10 +75,6 @@ what_is_kept_comes_back_on_the_same_vf() { # promise
         is params "$(cat "/sys/bus/pci/devices/$address/nvidia/vgpu_params")" enable_uvm=1
 }
 
-is_ours() {
-        [ "$(shown $UUID)" = "active carved" ]
-}
-
 a_type_that_the_kernel_refuses_leaves_nothing() { # promise
         enable
         knob type_errno 5
