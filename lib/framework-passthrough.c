@@ -107,7 +107,7 @@ void carved_passthrough_remove(const CarvedCarving *carving, int dir_fd, CarvedO
 
         /* First: where we are interrupted, it is wanted and plainly not there, or not wanted and still
          * bespoken, and both show. */
-        if (driver && strstr(driver, "vfio"))
+        if (carved_vfio_is_driver(driver))
                 carved_carve_write(outcome, dir_fd, "driver/unbind",
                                    carved_pci_address_format(&carving->step->vf, address));
         if (outcome->errnum == ENODEV || outcome->errnum == ENOENT)
@@ -117,6 +117,6 @@ void carved_passthrough_remove(const CarvedCarving *carving, int dir_fd, CarvedO
         if (outcome->errnum == 0)
                 write_override(outcome, dir_fd, carving->step->old_text);
         /* Whoever kept it for a driver of his own gets it back. */
-        if (outcome->errnum == 0 && driver && strstr(driver, "vfio") && *carving->step->old_text)
+        if (outcome->errnum == 0 && carved_vfio_is_driver(driver) && *carving->step->old_text)
                 probe(carving, outcome);
 }

@@ -4,6 +4,7 @@
 
 #include "gpu.h"
 #include "reason.h"
+#include "vfio-driver.h"
 
 static const char *const framework_names[_CARVED_FRAMEWORK_MAX] = {
         [CARVED_FRAMEWORK_NONE] = "none",
@@ -200,7 +201,7 @@ static CarvedVfRole role_of(const CarvedVf *vf) {
                 return CARVED_VF_VGPU;
         if (!vf->driver)
                 return CARVED_VF_FREE;
-        if (strstr(vf->driver, "vfio"))
+        if (carved_vfio_is_driver(vf->driver))
                 return CARVED_VF_PASSTHROUGH;
 
         return vf->framework == CARVED_FRAMEWORK_VF_PASSTHROUGH ? CARVED_VF_HOST : CARVED_VF_FREE;

@@ -6,6 +6,7 @@
 
 #include "error.h"
 #include "intent.h"
+#include "vfio-driver.h"
 
 #define LABELS_MAX      64U
 #define LABEL_KEY_MAX   63U
@@ -188,10 +189,6 @@ static CarvedVgpu *find_shown(const CarvedGpu *gpu, const CarvedWanted *wanted) 
         return NULL;
 }
 
-static bool is_vfio(const char *driver) {
-        return driver && strstr(driver, "vfio");
-}
-
 /* A whole VF is a vGPU only because we say so: as long as it is on a vfio driver. One that we were about to
  * bind is bespoken, and somebody must take that off. */
 static CarvedVgpu *show_vf(CarvedGpu *gpu, const CarvedWanted *wanted) {
@@ -200,7 +197,8 @@ static CarvedVgpu *show_vf(CarvedGpu *gpu, const CarvedWanted *wanted) {
         CarvedVgpu *vgpu;
 
         if (!vf || vf->framework != CARVED_FRAMEWORK_VF_PASSTHROUGH ||
-            !(is_vfio(vf->driver) || (wanted->leftover && !vf->driver && is_vfio(vf->override))))
+            !(carved_vfio_is_driver(vf->driver) ||
+              (wanted->leftover && !vf->driver && carved_vfio_is_driver(vf->override))))
                 return NULL;
 
         vgpu = carved_gpu_add_vgpu(gpu, wanted->uuid, wanted->vf_index);

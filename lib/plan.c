@@ -7,6 +7,7 @@
 #include "plan-make.h"
 #include "policy.h"
 #include "vendor.h"
+#include "vfio-driver.h"
 
 static const char *const order_kinds[_CARVED_ORDER_KIND_MAX] = {
         [CARVED_ORDER_ENABLE_VFS] = "enable-vfs",   [CARVED_ORDER_DISABLE_VFS] = "disable-vfs",
@@ -290,7 +291,7 @@ static const CarvedVgpu *find_shown(const CarvedStep *step, const CarvedGpu *gpu
 static bool is_passed_through(const CarvedStep *step, const CarvedGpu *gpu) {
         const CarvedVf *vf = carved_gpu_find_vf(gpu, (uint32_t) step->vf_index);
 
-        return vf && vf->driver && strstr(vf->driver, "vfio");
+        return vf && carved_vfio_is_driver(vf->driver);
 }
 
 bool carved_step_is_done(const CarvedStep *step, const CarvedGpu *gpu) {

@@ -5,6 +5,7 @@
 #include "error.h"
 #include "policy.h"
 #include "reason.h"
+#include "vfio-driver.h"
 #include "vgpu-type.h"
 
 /* What a client can do about it. */
@@ -150,7 +151,7 @@ bool carved_policy_may_switch_vfs(const CarvedGpu *gpu, GError **error) {
 
         carved_pci_address_format(&gpu->address, address);
         what = g_strdup_printf("The VFs of GPU %s can't be switched", address);
-        if (gpu->stalled || !gpu->driver || strstr(gpu->driver, "vfio"))
+        if (gpu->stalled || !gpu->driver || carved_vfio_is_driver(gpu->driver))
                 return carved_policy_refuse(error, &gpu->reason, what);
 
         return true;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "reason.h"
+#include "vfio-driver.h"
 
 void carved_reason_clear(CarvedReason *reason) {
         reason->code = NULL;
@@ -51,7 +52,7 @@ static CarvedReason for_card(const CarvedGpu *gpu) {
                               gpu->unreadable);
         if (!gpu->driver)
                 return reason("no-driver", "No driver is bound to the card");
-        if (strstr(gpu->driver, "vfio"))
+        if (carved_vfio_is_driver(gpu->driver))
                 return reason("on-vfio-pci", "The card is bound to %s, to be passed through whole",
                               gpu->driver);
         if (gpu->framework == CARVED_FRAMEWORK_NONE)

@@ -46,6 +46,10 @@ char *carved_vfio_module_find(const char *aliases, const char *modalias) {
         return best;
 }
 
+bool carved_vfio_is_driver(const char *driver) {
+        return driver && strstr(driver, "vfio");
+}
+
 char *carved_vfio_driver_name(const char *module) {
         return g_strdelimit(g_strdup(module), "_", '-');
 }

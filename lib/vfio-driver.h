@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
+#include <stdbool.h>
+
 #include <glib.h>
 
 /* Which vfio driver is made for a PCI function: a vendor's own where there is one, else vfio-pci. */
 
 #define CARVED_VFIO_PCI "vfio-pci"
+
+/* Is it one of them, by its name? NULL: no. */
+bool carved_vfio_is_driver(const char *driver);
 
 /* The module that @aliases, the text of a modules.alias, names for @modalias; the most specific of several.
  * NULL: none. Pure. */
