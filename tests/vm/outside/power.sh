@@ -46,7 +46,7 @@ END
 
 # The power goes at a random moment of the work, counted from its first call.
 cut_once() { # NUMBER
-        local moment=$((RANDOM % 9000)) seed=$RANDOM record end=$((SECONDS + 60))
+        local moment=$((RANDOM % 9000)) seed=$RANDOM record end=$((SECONDS + 60)) verdict status=0
 
         record=$(lab path)/record
         : >"$record"
@@ -60,7 +60,9 @@ cut_once() { # NUMBER
         test -s "$record"
         lab boot --cold --early --gpus 1
         lab put "$record" /root/record
-        echo "· cut $1, $moment ms after the first call: $(inside 'eventually 60 gpu; /root/vm/load check "$(gpu)" /root/record')"
+        verdict=$(inside 'eventually 60 gpu; /root/vm/load check "$(gpu)" /root/record') || status=$?
+        echo "· cut $1, $moment ms after the first call: $verdict"
+        [ $status -eq 0 ]
         inside 'disable_all >/dev/null'
 }
 
