@@ -5,8 +5,8 @@
 #include "step.h"
 
 /* Nothing in use is ever removed. Before a write that takes something away, its VFIO nodes go through a gate:
- * who has one open is named; if nobody has, the groups are opened and held until the write is over, so that
- * no VM can start in between. Opened for a write only, never for a look: that would fail a VM's start. */
+ * the groups are opened and held until the write is over, so that no VM can start in between; where somebody
+ * has one open already, he is named. Opened for a write only, never for a look: that would fail a VM's start. */
 
 typedef struct CarvedGate {
         GArray *devices; /* dev_t: of groups and of cdevs */
