@@ -42,6 +42,8 @@ static CarvedEntry *form_entry(void *userdata) {
         Job *job = userdata;
         CarvedEntry *entry = carved_entry_new();
 
+        /* Once for good, always for good: what was prepared must be found again. */
+        entry->transient = !job->run->prepared || job->run->transient;
         for (unsigned i = 0; i < job->plan->gpus->len; i++) {
                 const CarvedPciAddress *address = &g_array_index(job->plan->gpus, CarvedPciAddress, i);
                 const CarvedGpu *gpu = carved_model_find_gpu(job->manager->model, address);
@@ -52,11 +54,13 @@ static CarvedEntry *form_entry(void *userdata) {
                 if (!gpu)
                         continue; /* pulled, and nothing was ever wanted of it */
                 change = carved_plan_change(job->plan, gpu);
+                entry->transient = entry->transient && carved_intent_change_is_transient(intent, &change);
                 carved_intent_change(intent, &change);
                 if (!intent->identity)
                         intent->identity = g_strdup(gpu->identity);
                 list_makes(carved_entry_add_gpu(entry, intent), job->plan, gpu);
         }
+        job->run->transient = entry->transient;
         return entry;
 }
 
@@ -165,5 +169,5 @@ void job_close_entry(Job *job) {
         if (job->run->stayed->len > 0)
                 note_leftovers(job);
         else
-                keeper_drop(job->manager->keeper, job->run->entry);
+                keeper_drop(job->manager->keeper, job->run->entry, job->run->transient);
 }

@@ -14,7 +14,9 @@ typedef enum KeeperResult {
 } KeeperResult;
 
 typedef void (*KeeperDone)(KeeperResult result, const char *text, void *userdata);
-typedef CarvedEntry *(*KeeperForm)(void *userdata); /* what the entry says; to be freed by the keeper */
+/* What the entry says; to be freed by the keeper. One that is transient when it is prepared may be so no more
+ * when it is committed, but not the other way round. */
+typedef CarvedEntry *(*KeeperForm)(void *userdata);
 
 /* Reads all that is there; manager_loaded() follows. */
 int keeper_new(Manager *m, Keeper **ret);
@@ -26,15 +28,18 @@ uint64_t keeper_next_id(Keeper *keeper);
 /* Writes down what may be made, before it is. */
 void keeper_prepare(Keeper *keeper, uint64_t id, KeeperForm form, KeeperDone done, void *userdata);
 
-/* The commit point. When @done has been called, and has changed the model, the files of the GPUs follow, and
- * the entry goes. */
+/* The commit point. When @done has been called, and has changed the model, the files of the GPUs follow in a
+ * moment, and the entry goes. */
 void keeper_commit(Keeper *keeper, uint64_t id, KeeperForm form, KeeperDone done, void *userdata);
 
-/* All was undone, or there was nothing to do: the entry goes. */
-void keeper_drop(Keeper *keeper, uint64_t id);
+/* All was undone, or there was nothing to do: the entry goes, from the journal that it was written to. */
+void keeper_drop(Keeper *keeper, uint64_t id, bool transient);
 
 /* What an interrupted job left on this GPU has been dealt with. */
 void keeper_settled(Keeper *keeper, const CarvedPciAddress *gpu);
+
+/* We stop: files do not wait for more. */
+void keeper_hurry(Keeper *keeper);
 
 /* True: there is nothing left to write. manager_stop() is called again when there is not. */
 bool keeper_is_idle(const Keeper *keeper);

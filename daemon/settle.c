@@ -10,6 +10,7 @@ typedef struct Row {
         GArray *all;  /* CarvedPciAddress */
         GArray *gpus; /* of them, still to be dealt with */
         bool prepared;
+        bool transient;
 } Row;
 
 struct Unsettled {
@@ -73,6 +74,7 @@ GPtrArray *unsettled_take(Unsettled *unsettled, const CarvedPciAddress *gpu, boo
                 settled = g_new0(Settled, 1);
                 settled->name = g_strdup(row->name);
                 settled->gpus = g_array_ref(row->all);
+                settled->transient = row->transient;
                 g_ptr_array_add(list, settled);
                 g_ptr_array_remove_index(unsettled->rows, i - 1);
         }
@@ -189,14 +191,15 @@ static void take_prepared(CarvedIntent *intent, const CarvedEntryGpu *gpu, bool 
                 intent->identity = g_strdup(gpu->intent->identity);
 }
 
-static void take_entry(GHashTable *intents, Unsettled *unsettled, const char *name,
-                       const CarvedEntry *entry) {
+static void take_entry(GHashTable *intents, Unsettled *unsettled, const char *name, const CarvedEntry *entry,
+                       bool transient) {
         Row *row = g_new0(Row, 1);
 
         row->name = g_strdup(name);
         row->all = settle_entry_gpus(entry);
         row->gpus = settle_entry_gpus(entry);
         row->prepared = !entry->committed;
+        row->transient = transient;
         g_ptr_array_add(unsettled->rows, row);
         g_message("Journal: '%s' was %s", name,
                   entry->committed ? "committed; it stands" : "under way; it is undone");
@@ -224,8 +227,8 @@ static void take_entry(GHashTable *intents, Unsettled *unsettled, const char *na
         }
 }
 
-/* What stands comes before what is undone: the one says what is wanted, the other what is not. */
-static void take_journal(GHashTable *intents, Unsettled *unsettled, GVariant *files, bool committed) {
+static void take_journal(GHashTable *intents, Unsettled *unsettled, GVariant *files, bool transient,
+                         bool committed) {
         const char *name, *text, *wrong;
         GVariantIter iter;
 
@@ -235,7 +238,7 @@ static void take_journal(GHashTable *intents, Unsettled *unsettled, GVariant *fi
                 g_autoptr(CarvedEntry) entry = *wrong ? NULL : carved_entry_parse(text, &error);
 
                 if (entry && entry->committed == committed)
-                        take_entry(intents, unsettled, name, entry);
+                        take_entry(intents, unsettled, name, entry, transient);
                 else if (!entry && committed)
                         g_warning("Entry '%s' of the journal can't be read, ignoring: %s", name,
                                   error ? error->message : wrong);
@@ -267,25 +270,29 @@ static void apply(Manager *m, GHashTable *intents) {
         }
 }
 
-/* The directories come in the order in which they are asked for: GPUs, transient ones, journal. */
+/* The directories come in the order in which they are asked for: GPUs, transient ones, journal, transient
+ * one. */
 void settle_load(Manager *m, Unsettled *unsettled, GVariant *loaded) {
         g_autoptr(GHashTable) intents =
                 g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify) carved_intent_free);
-        GVariantIter directories;
-        GVariant *files;
+        g_autoptr(GVariant) gpus = NULL, transient_gpus = NULL, journal = NULL, transient_journal = NULL;
 
-        if (!g_variant_is_of_type(loaded, G_VARIANT_TYPE(STORE_LOADED))) {
+        if (!g_variant_is_of_type(loaded, G_VARIANT_TYPE(STORE_LOADED)) ||
+            g_variant_n_children(loaded) != 4) {
                 g_critical("The worker process read nonsense");
                 return;
         }
 
-        g_variant_iter_init(&directories, loaded);
-        for (unsigned i = 0; g_variant_iter_loop(&directories, "(&s@a(sss))", NULL, &files); i++)
-                if (i < 2)
-                        take_gpus(intents, files, /* transient= */ i == 1);
-                else {
-                        take_journal(intents, unsettled, files, /* committed= */ true);
-                        take_journal(intents, unsettled, files, /* committed= */ false);
-                }
+        g_variant_get_child(loaded, 0, "(&s@a(sss))", NULL, &gpus);
+        g_variant_get_child(loaded, 1, "(&s@a(sss))", NULL, &transient_gpus);
+        g_variant_get_child(loaded, 2, "(&s@a(sss))", NULL, &journal);
+        g_variant_get_child(loaded, 3, "(&s@a(sss))", NULL, &transient_journal);
+        take_gpus(intents, gpus, /* transient= */ false);
+        take_gpus(intents, transient_gpus, /* transient= */ true);
+        /* What stands comes before what is undone: the one says what is wanted, the other what is not. */
+        for (int committed = 1; committed >= 0; committed--) {
+                take_journal(intents, unsettled, journal, /* transient= */ false, committed);
+                take_journal(intents, unsettled, transient_journal, /* transient= */ true, committed);
+        }
         apply(m, intents);
 }

@@ -15,7 +15,8 @@ Unsettled *unsettled_free(Unsettled *unsettled);
 
 typedef struct Settled {
         char *name;
-        GArray *gpus; /* CarvedPciAddress: all that the entry tells of */
+        GArray *gpus;   /* CarvedPciAddress: all that the entry tells of */
+        bool transient; /* it stands in the journal that goes with a reboot */
 } Settled;
 
 /* The entries that waited for nothing but @gpu: Settled. */

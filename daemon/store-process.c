@@ -15,7 +15,7 @@
 #define CORRUPT   ".corrupt"
 #define FORGOTTEN ".forgotten"
 
-/* Is the text what it should be? The journal is the last of the directories. */
+/* Is the text what it should be? */
 static bool is_readable(const char *text, bool journal, GError **error) {
         g_autoptr(CarvedIntent) intent = NULL;
         g_autoptr(CarvedEntry) entry = NULL;
@@ -88,7 +88,7 @@ GVariant *store_process_load(GVariant *request) {
 
         g_variant_builder_init(&loaded, G_VARIANT_TYPE("a(sa(sss))"));
         for (unsigned i = 0; directories[i]; i++)
-                add_directory(&loaded, directories[i], directories[i + 1] == NULL);
+                add_directory(&loaded, directories[i], g_str_has_suffix(directories[i], "/journal"));
         return g_variant_builder_end(&loaded);
 }
 
@@ -98,7 +98,9 @@ static bool run(char what, const char *directory, const char *name, const char *
         int r = fd;
 
         if (fd >= 0)
-                r = what == STORE_WRITE ? carved_store_write(fd, name, text) : carved_store_remove(fd, name);
+                r = what == STORE_WRITE    ? carved_store_write(fd, name, text)
+                    : what == STORE_REMOVE ? carved_store_remove(fd, name)
+                                           : carved_store_unlink(fd, name);
         /* Nobody misses it any more; but a person may still want to see it. */
         if (r >= 0 && g_str_has_suffix(directory, "/gpus")) {
                 g_autofree char *aside = g_strconcat(name, CORRUPT, NULL),

@@ -134,6 +134,31 @@ static void forget(CarvedIntent *intent) {
         g_clear_pointer(&intent->error, g_free);
 }
 
+static bool is_kept(const CarvedIntent *intent, const char *uuid) {
+        const CarvedWanted *wanted = carved_intent_find(intent, uuid);
+
+        return wanted && !wanted->transient;
+}
+
+bool carved_intent_change_is_transient(const CarvedIntent *intent, const CarvedIntentChange *change) {
+        if (change->anew || change->set_labels)
+                return false;
+        if (change->set_vfs &&
+            ((change->vfs >= 0 && !change->vfs_transient) || (intent->vfs >= 0 && !intent->vfs_transient)))
+                return false;
+
+        for (char **uuid = change->removes; uuid && *uuid; uuid++)
+                if (is_kept(intent, *uuid))
+                        return false;
+        for (unsigned i = 0; change->adds && i < change->adds->len; i++) {
+                const CarvedWanted *wanted = change->adds->pdata[i];
+
+                if (!wanted->transient || is_kept(intent, wanted->uuid))
+                        return false;
+        }
+        return true;
+}
+
 void carved_intent_change(CarvedIntent *intent, const CarvedIntentChange *change) {
         if (change->anew)
                 forget(intent);

@@ -73,6 +73,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(CarvedIntent, carved_intent_free)
 /* Nothing is asked for, and nothing is written on it. */
 bool carved_intent_is_void(const CarvedIntent *intent);
 
+/* Does it leave what is kept over a reboot as it is? */
+bool carved_intent_change_is_transient(const CarvedIntent *intent, const CarvedIntentChange *change);
+
 /* Counts as one change: the generation grows. */
 void carved_intent_change(CarvedIntent *intent, const CarvedIntentChange *change);
 

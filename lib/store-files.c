@@ -145,11 +145,17 @@ int carved_store_write(int dir_fd, const char *name, const char *text) {
         return 0;
 }
 
-int carved_store_remove(int dir_fd, const char *name) {
+int carved_store_unlink(int dir_fd, const char *name) {
         if (!is_name(name))
                 return -EINVAL;
-        if (unlinkat(dir_fd, name, 0) < 0 && errno != ENOENT)
-                return -errno;
+        return unlinkat(dir_fd, name, 0) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+int carved_store_remove(int dir_fd, const char *name) {
+        int r = carved_store_unlink(dir_fd, name);
+
+        if (r < 0)
+                return r;
         /* Also where it is gone already: the last one to try may have failed here. */
         return fsync(dir_fd) < 0 ? -errno : 0;
 }

@@ -32,6 +32,8 @@ typedef struct CarvedEntryGpu {
 
 typedef struct CarvedEntry {
         bool committed;  /* else prepared: to be undone */
+        bool transient;  /* all that becomes different is not kept over a reboot, and nor need this be; not
+                            written */
         GPtrArray *gpus; /* CarvedEntryGpu */
 } CarvedEntry;
 
@@ -57,8 +59,9 @@ int carved_store_open(const char *path);
 #define CARVED_STORE_UNSURE 1
 int carved_store_write(int dir_fd, const char *name, const char *text);
 
-/* 0 also where it is gone already. */
+/* 0 also where it is gone already. Unlinked only: not for good until one in the same directory is removed. */
 int carved_store_remove(int dir_fd, const char *name);
+int carved_store_unlink(int dir_fd, const char *name);
 
 /* Renames it to `NAME.corrupt`, or `NAME.corrupt.2` …: kept for a person to look at. */
 int carved_store_quarantine(int dir_fd, const char *name);

@@ -75,8 +75,8 @@ const char *carve_disable(Client *client, const Card *card, bool destroy, char *
         return send_call(client, m, ret_text);
 }
 
-const char *carve_create(Client *client, const char *on, const char *type, const char *uuid,
-                         const char *params, char **ret_text) {
+static const char *create(Client *client, const char *on, const char *type, const char *uuid,
+                          const char *params, bool persist, char **ret_text) {
         sd_bus_message *m = call_new(client, on, "org.carved1.VgpuHost", "CreateVgpu");
 
         sd_bus_message_append(m, "s", type);
@@ -85,8 +85,20 @@ const char *carve_create(Client *client, const char *on, const char *type, const
                 sd_bus_message_append(m, "{sv}", "uuid", "s", uuid);
         if (params)
                 sd_bus_message_append(m, "{sv}", "params", "s", params);
+        if (!persist)
+                sd_bus_message_append(m, "{sv}", "persist", "b", false);
         sd_bus_message_close_container(m);
         return send_call(client, m, ret_text);
+}
+
+const char *carve_create(Client *client, const char *on, const char *type, const char *uuid,
+                         const char *params, char **ret_text) {
+        return create(client, on, type, uuid, params, /* persist= */ true, ret_text);
+}
+
+const char *carve_create_for_now(Client *client, const char *on, const char *type, const char *uuid,
+                                 char **ret_text) {
+        return create(client, on, type, uuid, /* params= */ NULL, /* persist= */ false, ret_text);
 }
 
 const char *carve_adopt(Client *client, const Card *card, char **ret_text) {

@@ -22,6 +22,8 @@ const char *carve_enable(Client *client, const Card *card, char **ret_text);
 const char *carve_disable(Client *client, const Card *card, bool destroy, char **ret_text);
 const char *carve_create(Client *client, const char *on, const char *type, const char *uuid,
                          const char *params, char **ret_text);
+const char *carve_create_for_now(Client *client, const char *on, const char *type, const char *uuid,
+                                 char **ret_text);
 const char *carve_destroy(Client *client, const char *uuid, char **ret_text);
 const char *carve_destroy_both(Client *client, const char *one, const char *two, char **ret_text);
 const char *carve_params(Client *client, const char *uuid, const char *params, char **ret_text);

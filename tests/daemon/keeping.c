@@ -144,10 +144,14 @@ void sim_restart(Client *client) {
         ck_assert_int_eq(simctl_do("daemon", "start"), 0);
 }
 
-bool journal_is_empty(Client *client, const void *unused) {
-        g_autoptr(GDir) dir = g_dir_open("/var/lib/carved/journal", 0, NULL);
+static bool is_empty(const char *path) {
+        g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
 
         return !dir || !g_dir_read_name(dir);
+}
+
+bool journal_is_empty(Client *client, const void *unused) {
+        return is_empty("/var/lib/carved/journal") && is_empty("/run/carved/journal");
 }
 
 char *label_of(Client *client, const char *path, const char *interface, const char *key) {

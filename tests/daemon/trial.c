@@ -23,7 +23,8 @@ struct Operation {
         bool vfs, vgpus; /* so it finds the host: VFs on, two vGPUs there */
         bool on_vfs;     /* it is about VFs */
         bool on_params;
-        bool adopts; /* the vGPUs are somebody else's before; the host is the same after */
+        bool for_now; /* a reboot undoes it */
+        bool adopts;  /* the vGPUs are somebody else's before; the host is the same after */
         const char *(*run)(Trial *trial, char **ret_text);
 };
 
@@ -41,6 +42,10 @@ static const char *first_params(const Trial *t) {
 
 static const char *run_create(Trial *t, char **ret_text) {
         return carve_create(t->client, t->card->path, t->card->type, A, first_params(t), ret_text);
+}
+
+static const char *run_create_for_now(Trial *t, char **ret_text) {
+        return carve_create_for_now(t->client, t->card->path, t->card->type, A, ret_text);
 }
 
 static const char *run_destroy(Trial *t, char **ret_text) {
@@ -63,6 +68,7 @@ static const char *run_adopt(Trial *t, char **ret_text) {
 static const Operation operations[] = {
         { "enable", .on_vfs = true, .run = run_enable },
         { "create", .vfs = true, .run = run_create },
+        { "create for now", .vfs = true, .for_now = true, .run = run_create_for_now },
         { "params", .vfs = true, .vgpus = true, .on_params = true, .run = run_params },
         { "destroy", .vfs = true, .vgpus = true, .run = run_destroy },
         { "destroy both", .vfs = true, .vgpus = true, .run = run_destroy_both },
@@ -349,9 +355,8 @@ static void check_records(Trial *t, const char *plan) {
                there);
 
         /* The file follows the answer; a worker that died over it is replaced in a moment. */
-        left = shell("for i in $(seq 50); do ls /var/lib/carved/journal 2>/dev/null | grep -q . || break; "
-                     "sleep 0.1; done; "
-                     "[ ! -d /var/lib/carved/journal ] || ls /var/lib/carved/journal");
+        left = shell("left() { find {/var/lib,/run}/carved/journal -type f 2>/dev/null; }; "
+                     "for i in $(seq 50); do left | grep -q . || break; sleep 0.1; done; left || true");
         expect(t, plan, left[0] == '\0', "%s, %s: the journal is not settled: %s", t->op->name, plan, left);
 }
 
@@ -378,7 +383,7 @@ void trial_check(Trial *t, const char *plan, const Result *result) {
 }
 
 void trial_check_reboot(Trial *t, const char *plan) {
-        g_autofree char *before = host_summary(), *after = NULL;
+        g_autofree char *before = t->op->for_now ? g_strdup(t->before) : host_summary(), *after = NULL;
 
         if (t->op->adopts)
                 return; /* what is not adopted is gone then, and should be */

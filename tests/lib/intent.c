@@ -3,6 +3,7 @@
 #include "../tap.h"
 #include "card.h"
 #include "error.h"
+#include "store.h"
 
 #define IDENTITY "10de:0000:0000:0000@0000:08:00.0"
 #define UUID     "dd6772a8-7db8-4e96-9a73-f94c389d9bc3"
@@ -337,6 +338,83 @@ START_TEST(vfs_and_quiet_are_left_over_until_the_card_shows_otherwise) {
 }
 END_TEST
 
+/* ---- what is for now ---- */
+
+/* By what would be in the file that is kept. */
+static bool leaves_file(const CarvedIntent *before, const CarvedIntentChange *change) {
+        g_autoptr(CarvedIntent) after = carved_intent_copy(before);
+        g_autofree char *one = carved_store_format_intent(before, /* transient= */ false), *other = NULL;
+
+        carved_intent_change(after, change);
+        after->generation = before->generation;
+        other = carved_store_format_intent(after, /* transient= */ false);
+        return g_strcmp0(one, other) == 0;
+}
+
+#define KEPT UUID
+#define NOW  FOREIGN
+#define NEW  "bbbbbbbb-7db8-4e96-9a73-f94c389d9bc3"
+
+static const struct {
+        const char *remove, *add;
+        bool add_transient, set_vfs, vfs_transient, anew, label;
+        int32_t had_vfs, vfs;
+        bool had_transient, is_transient;
+} changes[] = {
+        { .had_vfs = 4, .is_transient = true },
+        { .remove = KEPT, .had_vfs = 4 },
+        { .remove = NOW, .had_vfs = 4, .is_transient = true },
+        { .remove = NEW, .had_vfs = 4, .is_transient = true },
+        { .add = NEW, .had_vfs = 4 },
+        { .add = NEW, .add_transient = true, .had_vfs = 4, .is_transient = true },
+        { .add = KEPT, .add_transient = true, .had_vfs = 4 },
+        { .add = NOW, .had_vfs = 4 },
+        { .add = NOW, .add_transient = true, .had_vfs = 4, .is_transient = true },
+        { .remove = KEPT, .add = NEW, .add_transient = true, .had_vfs = 4 },
+        { .set_vfs = true, .had_vfs = -1, .vfs = 4 },
+        { .set_vfs = true, .vfs_transient = true, .had_vfs = -1, .vfs = 4, .is_transient = true },
+        { .set_vfs = true, .vfs_transient = true, .had_vfs = 4, .vfs = 4 },
+        { .set_vfs = true, .had_vfs = 4, .vfs = -1 },
+        { .set_vfs = true, .had_vfs = 4, .had_transient = true, .vfs = -1, .is_transient = true },
+        { .set_vfs = true, .had_vfs = 4, .had_transient = true, .vfs = 4 },
+        { .anew = true, .had_vfs = 4 },
+        { .label = true, .had_vfs = 4 },
+};
+
+START_TEST(a_change_for_now_leaves_alone_what_is_kept) {
+        char *removes[] = { (char *) changes[_i].remove, NULL };
+        g_autoptr(GPtrArray) adds = g_ptr_array_new_with_free_func((GDestroyNotify) carved_wanted_free);
+        g_autoptr(CarvedIntent) intent = carved_intent_new();
+        CarvedIntentChange change = { .adds = adds,
+                                      .removes = removes,
+                                      .set_vfs = changes[_i].set_vfs,
+                                      .vfs = changes[_i].vfs,
+                                      .vfs_transient = changes[_i].vfs_transient,
+                                      .anew = changes[_i].anew,
+                                      .set_labels = changes[_i].label,
+                                      .label = "",
+                                      .labels = LIST("team", "a"),
+                                      .identity = IDENTITY };
+        CarvedWanted *wanted;
+
+        intent->identity = g_strdup(IDENTITY);
+        intent->vfs = changes[_i].had_vfs;
+        intent->vfs_transient = changes[_i].had_transient;
+        g_ptr_array_add(intent->vgpus, carved_wanted_new(KEPT, 0, CARVED_FRAMEWORK_MDEV, "nvidia-746"));
+        wanted = carved_wanted_new(NOW, 1, CARVED_FRAMEWORK_MDEV, "nvidia-746");
+        wanted->transient = true;
+        g_ptr_array_add(intent->vgpus, wanted);
+        if (changes[_i].add) {
+                wanted = carved_wanted_new(changes[_i].add, 2, CARVED_FRAMEWORK_MDEV, "nvidia-746");
+                wanted->transient = changes[_i].add_transient;
+                g_ptr_array_add(adds, wanted);
+        }
+        ck_assert_int_eq(carved_intent_change_is_transient(intent, &change), changes[_i].is_transient);
+        if (changes[_i].is_transient)
+                ck_assert(leaves_file(intent, &change));
+}
+END_TEST
+
 int main(void) {
         Suite *suite = suite_create("intent");
         TCase *tcase = tcase_create("intent");
@@ -352,6 +430,7 @@ int main(void) {
         tcase_add_test(tcase, what_is_there_again_is_neither_missing_nor_failed);
         tcase_add_test(tcase, what_is_left_over_is_ours_until_it_is_gone);
         tcase_add_test(tcase, vfs_and_quiet_are_left_over_until_the_card_shows_otherwise);
+        tcase_add_loop_test(tcase, a_change_for_now_leaves_alone_what_is_kept, 0, G_N_ELEMENTS(changes));
         suite_add_tcase(suite, tcase);
         return tap_run(suite);
 }

@@ -58,17 +58,22 @@ static GVariant *directory(const File *files) {
 #define FILES(...) ((const File[]){ __VA_ARGS__, { NULL } })
 #define NO_FILES   ((const File[]){ { NULL } })
 
-static void load(const File *gpus, const File *transient, const File *journal) {
-        const File *const all[] = { gpus, transient, journal };
-        static const char *const names[] = { "gpus", "transient", "journal" };
+static void load_all(const File *gpus, const File *transient, const File *journal,
+                     const File *transient_journal) {
+        const File *const all[] = { gpus, transient, journal, transient_journal };
+        static const char *const names[] = { "gpus", "run/gpus", "journal", "run/journal" };
         g_autoptr(GVariant) loaded = NULL;
         GVariantBuilder builder;
 
         g_variant_builder_init(&builder, G_VARIANT_TYPE(STORE_LOADED));
-        for (unsigned i = 0; i < 3; i++)
+        for (unsigned i = 0; i < G_N_ELEMENTS(all); i++)
                 g_variant_builder_add(&builder, "(s@a(sss))", names[i], directory(all[i]));
         loaded = g_variant_ref_sink(g_variant_builder_end(&builder));
         settle_load(&manager, unsettled, loaded);
+}
+
+static void load(const File *gpus, const File *transient, const File *journal) {
+        load_all(gpus, transient, journal, NO_FILES);
 }
 
 static CarvedIntent *generation(CarvedIntent *intent, uint64_t n) {
@@ -257,6 +262,24 @@ START_TEST(what_is_not_kept_over_a_reboot_is_wanted_as_well) {
 }
 END_TEST
 
+/* What is for now stands in a journal of its own; it is settled like the other, and taken out of its own. */
+START_TEST(an_entry_goes_from_the_journal_that_it_is_in) {
+        g_autofree char *committed = text_of(entry_new(&nvidia_at, 4, true)),
+                        *prepared = text_of(entry_new(&other_at, 4, false));
+        g_autoptr(GPtrArray) one = NULL, other = NULL;
+
+        load_all(NO_FILES, NO_FILES, FILES({ "1.json", committed }), FILES({ "2.json", prepared }));
+        ck_assert_ptr_nonnull(carved_intent_find(loaded_of(&nvidia_at), B));
+        ck_assert(carved_intent_find(loaded_of(&other_at), B)->leftover);
+        one = unsettled_take(unsettled, &nvidia_at, /* prepared= */ false);
+        other = unsettled_take(unsettled, &other_at, /* prepared= */ true);
+        ck_assert_uint_eq(one->len, 1);
+        ck_assert(!((Settled *) one->pdata[0])->transient);
+        ck_assert_uint_eq(other->len, 1);
+        ck_assert(((Settled *) other->pdata[0])->transient);
+}
+END_TEST
+
 /* ---- what can't be read ---- */
 
 static const struct {
@@ -377,6 +400,7 @@ int main(void) {
         tcase_add_test(tcase, what_was_committed_replaces_what_was);
         tcase_add_loop_test(tcase, where_all_was_taken_back_nothing_is_wanted_of_the_card, 0, 2);
         tcase_add_test(tcase, what_is_not_kept_over_a_reboot_is_wanted_as_well);
+        tcase_add_test(tcase, an_entry_goes_from_the_journal_that_it_is_in);
         tcase_add_loop_test(tcase, what_can_not_be_read_costs_no_other_card, 0, G_N_ELEMENTS(damages));
         tcase_add_test(tcase, half_of_what_is_wanted_is_unreadable_too);
         tcase_add_test(tcase, files_of_no_card_and_entries_of_no_sense_are_passed_over);
