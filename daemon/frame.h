@@ -23,8 +23,13 @@ typedef enum FrameKind {
         _FRAME_KIND_MAX
 } FrameKind;
 
+/* FRAME_STEP: the step, and the VFs to glance at when it is done. The answer: its outcome, and what was seen.
+ */
+#define FRAME_STEP_TYPE    "(v@au)"
+#define FRAME_OUTCOME_TYPE "(vmv)"
+
 /* FRAME_STORE: a(ysss), what to do with which directory's file, and its text. */
-enum { STORE_WRITE = 'w', STORE_REMOVE = 'r' };
+enum { STORE_WRITE = 'w', STORE_REMOVE = 'r', STORE_UNLINK = 'u' /* for good only with what follows */ };
 
 typedef struct Frame {
         FrameKind kind;

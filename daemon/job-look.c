@@ -4,6 +4,7 @@
 
 #include "error.h"
 #include "explain.h"
+#include "glance.h"
 #include "job-run.h"
 
 /* ---- back ---- */
@@ -214,6 +215,8 @@ static void show(Job *job, Place *place, bool committed) {
         manager_apply(job->manager, &update);
         if (place->reader && update.kind == CARVED_UPDATE_READ)
                 reader_served(place->reader);
+        if (place->reader && place->glanced)
+                reader_poke(place->reader);
 }
 
 /* What could not be made before now can: best effort, on top of what is done for good. */
@@ -340,6 +343,38 @@ static void rest(Job *job) {
         job_finish_with_error(job);
 }
 
+static bool is_last_on_card(Job *job, const CarvedStep *step) {
+        for (unsigned i = job->step + 1; i < job->plan->steps->len; i++) {
+                const CarvedStep *later = job->plan->steps->pdata[i];
+
+                if (carved_pci_address_compare(&later->gpu, &step->gpu) == 0)
+                        return false;
+        }
+        return true;
+}
+
+/* A vGPU more or less is seen at a glance, with the last step on its card. */
+GVariant *job_choose_glance(Job *job, const CarvedStep *step) {
+        const CarvedGpu *gpu = carved_model_find_gpu(job->manager->model, &step->gpu);
+        g_autoptr(GArray) vfs = NULL;
+
+        if (gpu && job->run->phase == PHASE_STEPS && !job->run->best_effort && is_last_on_card(job, step))
+                vfs = carved_glance_choose(job->plan, gpu);
+        return g_variant_new_fixed_array(G_VARIANT_TYPE_UINT32, vfs ? vfs->data : NULL, vfs ? vfs->len : 0,
+                                         sizeof(uint32_t));
+}
+
+/* False: there was none, or it does not fit what was seen before. */
+static bool take_glance(Job *job, Place *place) {
+        const CarvedGpu *gpu = carved_model_find_gpu(job->manager->model, &place->address);
+        g_autoptr(CarvedGpu) glance = g_steal_pointer(&place->glance);
+
+        carved_gpu_free(place->seen);
+        place->seen = glance && gpu ? carved_glance_merge(gpu, glance) : NULL;
+        place->glanced = place->seen != NULL;
+        return place->glanced;
+}
+
 void job_look_at_all(Job *job, Phase phase) {
         JobRun *run = job->run;
 
@@ -348,7 +383,11 @@ void job_look_at_all(Job *job, Phase phase) {
                 run->look = 0;
         }
         for (; run->look < run->places->len; run->look++) {
-                if (job_ask_look(job, &g_array_index(run->places, Place, run->look)))
+                Place *place = &g_array_index(run->places, Place, run->look);
+
+                if (phase == PHASE_VERIFY && take_glance(job, place))
+                        continue;
+                if (job_ask_look(job, place))
                         return;
                 if (phase == PHASE_VERIFY) {
                         job_worker_failed(job, "The card is gone");

@@ -25,6 +25,8 @@ typedef struct Place {
         Reader *reader; /* NULL: gone */
         CarvedPciAddress address;
         bool ready;
+        CarvedGpu *glance; /* at some of its VFs, when the last step was done; NULL: none */
+        bool glanced;      /* what is seen is known by it, and needs a look some time */
         CarvedGpu *seen;
 } Place;
 
@@ -43,6 +45,7 @@ typedef struct JobRun {
         bool undo_failed;     /* the last step of the way back: what waits for it need not */
         uint64_t entry;       /* its number in the journal */
         bool prepared;        /* the journal has it */
+        bool transient;       /* … the one that goes with a reboot: nothing becomes different for longer */
         bool best_effort;     /* what fails costs only what depends on it, and nothing is undone */
         bool continued;       /* the second part of the plan is under way */
         GHashTable *failures; /* best effort: UUID, or "" for the card → why */
@@ -90,6 +93,8 @@ bool job_may_have_acted(Job *job, const CarvedStep *step);
 void job_note_stayed(Job *job, const CarvedStep *step, const char *why);
 void job_go_back(Job *job); /* with job->error set */
 void job_next_undo(Job *job);
+/* VFs to glance at when @step is done: au, empty where that does not tell. */
+GVariant *job_choose_glance(Job *job, const CarvedStep *step);
 void job_survey(Job *job); /* then begins, with a plan of what was seen */
 void job_look_at_all(Job *job, Phase phase);
 void job_take_look(Job *job, Place *place);

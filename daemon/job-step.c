@@ -39,8 +39,10 @@ static void ask_step(Job *job, const CarvedStep *step) {
         }
 
         job->run->asked = true;
-        r = reader_ask(place->reader, FRAME_STEP, carved_step_to_variant(step),
-                       job->manager->config.step_timeout_usec);
+        r = reader_ask(
+                place->reader, FRAME_STEP,
+                g_variant_new(FRAME_STEP_TYPE, carved_step_to_variant(step), job_choose_glance(job, step)),
+                job->manager->config.step_timeout_usec);
         if (r < 0) {
                 job->run->asked = false;
                 job_worker_failed(job, g_strerror(-r));

@@ -23,6 +23,7 @@ bool job_is_over(const Job *job) {
 static void clear_place(void *p) {
         Place *place = p;
 
+        carved_gpu_free(place->glance);
         carved_gpu_free(place->seen);
 }
 
@@ -225,6 +226,19 @@ static void fell_behind(Job *job, Reader *reader) {
                 g_clear_error(&job->error);
 }
 
+/* FRAME_OUTCOME_TYPE; false: it is none. */
+static bool take_answer(Place *place, GVariant *value, CarvedOutcome *ret) {
+        g_autoptr(GVariant) outcome = NULL, glance = NULL;
+
+        if (!g_variant_is_of_type(value, G_VARIANT_TYPE(FRAME_OUTCOME_TYPE)))
+                return false;
+
+        g_variant_get(value, FRAME_OUTCOME_TYPE, &outcome, &glance);
+        carved_gpu_free(place->glance);
+        place->glance = glance ? reader_decode(place->reader, glance) : NULL;
+        return carved_outcome_from_variant(outcome, ret);
+}
+
 static void on_answer(Reader *reader, WorkerEvent event, GVariant *value, const char *text, void *userdata) {
         Job *job = userdata;
         JobRun *run = job->run;
@@ -245,7 +259,7 @@ static void on_answer(Reader *reader, WorkerEvent event, GVariant *value, const 
                 carved_gpu_free(place->seen);
                 place->seen = reader_decode(reader, value);
                 job_take_look(job, place);
-        } else if (event == WORKER_DONE && carved_outcome_from_variant(value, &outcome))
+        } else if (event == WORKER_DONE && take_answer(place, value, &outcome))
                 job_take_outcome(job, &outcome);
         else if (run->looking) {
                 /* A look that failed: the next may not. */

@@ -141,12 +141,12 @@ void jobs_over(Jobs *jobs, Job *job) {
         jobs->active--;
         *ended = (Ended){ job, (uint64_t) g_get_monotonic_time() };
         g_queue_push_tail(&jobs->over, ended);
-        log_end(job);
 
         job_emit_finished(job);
         for (unsigned i = 0; i < job->callers->len; i++)
                 job_reply(job, job->callers->pdata[i]);
         g_ptr_array_set_size(job->callers, 0);
+        log_end(job);
         while (jobs->over.length > FINISHED_MAX)
                 forget_oldest(jobs);
         if (!jobs->timer)

@@ -154,6 +154,8 @@ Manager *manager_free(Manager *m) {
 
         sd_event_source_disable_unref(m->start_timer);
         sd_event_source_disable_unref(m->stop_timer);
+        sd_event_source_disable_unref(m->afterwards);
+        g_clear_pointer(&m->changed, g_array_unref);
         discovery_free(m->discovery);
         keeper_free(m->keeper);
         jobs_free(m->jobs);
@@ -236,6 +238,34 @@ static bool is_contested(Manager *m, const CarvedPciAddress *address) {
         return gpu && gpu->sync == CARVED_SYNC_CONTESTED;
 }
 
+/* What nobody waits for: it comes when who asked has his answer. */
+static int on_afterwards(sd_event_source *s, void *userdata) {
+        g_autoptr(GArray) changed = NULL;
+        Manager *m = userdata;
+
+        m->afterwards = sd_event_source_disable_unref(m->afterwards);
+        changed = g_steal_pointer(&m->changed);
+        for (unsigned i = 0; i < changed->len; i++)
+                usage_follow(m->usage, &g_array_index(changed, CarvedPciAddress, i));
+        if (m->state == MANAGER_RUNNING || m->state == MANAGER_DEGRADED)
+                tell_status(m);
+        return 0;
+}
+
+static void do_afterwards(Manager *m, const CarvedPciAddress *address) {
+        int r;
+
+        if (!m->changed)
+                m->changed = g_array_new(FALSE, FALSE, sizeof *address);
+        g_array_append_val(m->changed, *address);
+        if (m->afterwards)
+                return;
+
+        r = sd_event_add_defer(m->event, &m->afterwards, on_afterwards, m);
+        if (r < 0)
+                g_warning("Failed to follow what changed, ignoring: %s", g_strerror(-r));
+}
+
 void manager_apply(Manager *m, CarvedUpdate *update) {
         CarvedUpdateKind kind = update->kind;
         bool contested = is_contested(m, &update->address);
@@ -247,14 +277,12 @@ void manager_apply(Manager *m, CarvedUpdate *update) {
         if (kind == CARVED_UPDATE_USERS)
                 return;
         if (kind != CARVED_UPDATE_BUSY) {
-                usage_follow(m->usage, &update->address);
                 patrol_check(m->patrol);
                 update_state(m);
+                do_afterwards(m, &update->address);
         }
         if (!contested && is_contested(m, &update->address))
                 peers_name_rivals(m->peers, &update->address);
-        if (m->state == MANAGER_RUNNING || m->state == MANAGER_DEGRADED)
-                tell_status(m);
         if (kind != CARVED_UPDATE_STORED && kind != CARVED_UPDATE_INTENT)
                 restore_consider(m->restore, &update->address);
 }
@@ -338,6 +366,7 @@ static void begin_stop(Manager *m) {
 void manager_stop(Manager *m) {
         if (m->state != MANAGER_STOPPING)
                 begin_stop(m);
+        keeper_hurry(m->keeper);
         jobs_stop(m->jobs);
         manager_check_stopped(m);
 }

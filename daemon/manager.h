@@ -53,6 +53,8 @@ typedef struct Manager {
         Bus *bus;
         char *status; /* as last told to systemd */
         sd_event_source *start_timer, *stop_timer;
+        sd_event_source *afterwards;
+        GArray *changed; /* CarvedPciAddress: to be followed then; may be there twice; NULL: none */
 } Manager;
 
 const char *manager_state_to_string(ManagerState state);

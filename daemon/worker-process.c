@@ -85,18 +85,35 @@ static GVariant *snapshot(const CarvedHost *host, GVariant *request, GError **er
         return gpu ? carved_snapshot_to_variant(gpu) : NULL;
 }
 
-static GVariant *carve(const CarvedHost *host, GVariant *request, GError **error) {
-        CarvedStep *step = carved_step_from_variant(request);
-        g_auto(CarvedOutcome) outcome = { 0 };
+/* Some VFs of it, by index. */
+static GVariant *glance(const CarvedHost *host, const CarvedPciAddress *address, GVariant *vfs,
+                        GError **error) {
+        gsize n;
+        const uint32_t *indexes = g_variant_get_fixed_array(vfs, &n, sizeof *indexes);
+        g_autoptr(CarvedGpu) gpu = carved_snapshot_read_vfs(host, address, indexes, (unsigned) n, error);
 
+        return gpu ? carved_snapshot_to_variant(gpu) : NULL;
+}
+
+static GVariant *carve(const CarvedHost *host, GVariant *request, GError **error) {
+        g_autoptr(GVariant) value = NULL, vfs = NULL;
+        CarvedStep *step;
+        g_auto(CarvedOutcome) outcome = { 0 };
+        GVariant *seen = NULL;
+
+        g_variant_get(request, FRAME_STEP_TYPE, &value, &vfs);
+        step = carved_step_from_variant(value);
         if (!step) {
                 g_set_error(error, CARVED_ERROR, CARVED_ERROR_FAILED, "The daemon asked for nonsense");
                 return NULL;
         }
 
         carved_carve(host, step, &outcome);
+        /* One that fails costs a look, nothing more. */
+        if (outcome.errnum == 0 && g_variant_n_children(vfs) > 0)
+                seen = glance(host, &step->gpu, vfs, NULL);
         carved_step_free(step);
-        return carved_outcome_to_variant(&outcome);
+        return g_variant_new(FRAME_OUTCOME_TYPE, carved_outcome_to_variant(&outcome), seen);
 }
 
 /* Group numbers in, who has which open out. */

@@ -67,7 +67,7 @@ bool carved_mdev_read_types(CarvedLook *look, int dir_fd, const char *driver, ui
                 }
 
                 type = carved_look_type(look, id, &fresh);
-                if (fresh)
+                if (fresh && !look->brief)
                         read_mdev_type(look, types_fd, fresh);
 
                 error = NULL;

@@ -9,6 +9,7 @@ typedef struct CarvedLook {
         const CarvedHost *host;
         const CarvedVendor *vendor;
         CarvedGpu *gpu;
+        bool brief;               /* what never changes of a type is known already */
         GHashTable *type_numbers; /* id → number + 1 */
         GPtrArray *offers;        /* who offers how many of what, until the types are sorted */
 } CarvedLook;

@@ -165,22 +165,9 @@ void carved_model_merge(const CarvedModel *model, CarvedGpu *gpu) {
         carved_gpu_finish(gpu);
 }
 
-/* As the hardware shows it: whole VFs are vGPUs only because we say so, and must be said anew. */
-static CarvedGpu *copy(const CarvedGpu *gpu) {
-        g_autoptr(GVariant) variant = g_variant_ref_sink(carved_snapshot_to_variant(gpu));
-        CarvedGpu *other = carved_snapshot_from_variant(variant);
-
-        for (unsigned i = other->vgpus->len; i > 0; i--)
-                if (((CarvedVgpu *) other->vgpus->pdata[i - 1])->framework == CARVED_FRAMEWORK_VF_PASSTHROUGH)
-                        g_ptr_array_remove_index(other->vgpus, i - 1);
-        for (unsigned i = 0; i < other->vfs->len; i++)
-                ((CarvedVf *) other->vfs->pdata[i])->vgpu = -1;
-        return other;
-}
-
 /* The same card with a word about why it is as old as it is. */
 static CarvedGpu *with_trouble(const CarvedGpu *gpu, const CarvedUpdate *update) {
-        CarvedGpu *other = copy(gpu);
+        CarvedGpu *other = carved_snapshot_copy(gpu);
 
         if (update->kind == CARVED_UPDATE_STALLED)
                 other->stalled = true;

@@ -197,3 +197,16 @@ CarvedGpu *carved_snapshot_from_variant(GVariant *variant) {
         carved_gpu_finish(g);
         return g_steal_pointer(&gpu);
 }
+
+CarvedGpu *carved_snapshot_copy(const CarvedGpu *gpu) {
+        g_autoptr(GVariant) variant = g_variant_ref_sink(carved_snapshot_to_variant(gpu));
+        CarvedGpu *copy = carved_snapshot_from_variant(variant);
+
+        /* Whole VFs are vGPUs only because we say so. */
+        for (unsigned i = copy->vgpus->len; i > 0; i--)
+                if (((CarvedVgpu *) copy->vgpus->pdata[i - 1])->framework == CARVED_FRAMEWORK_VF_PASSTHROUGH)
+                        g_ptr_array_remove_index(copy->vgpus, i - 1);
+        for (unsigned i = 0; i < copy->vfs->len; i++)
+                ((CarvedVf *) copy->vfs->pdata[i])->vgpu = -1;
+        return copy;
+}

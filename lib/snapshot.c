@@ -14,6 +14,14 @@ static bool has_name(GPtrArray *names, const char *name) {
         return g_ptr_array_find_with_equal_func(names, name, g_str_equal, NULL);
 }
 
+static bool has_uuid(GPtrArray *names) {
+        for (unsigned i = 0; i < names->len; i++)
+                if (carved_uuid_is_valid(names->pdata[i]))
+                        return true;
+
+        return false;
+}
+
 /* Framework by looking, for this VF: kernel versions and card generations have both misled people. */
 static void read_vf_framework(CarvedLook *look, int dir_fd, GPtrArray *names, CarvedVf *vf) {
         if (has_name(names, "nvidia") && carved_vendor_vfio_read(look, dir_fd, vf)) {
@@ -21,7 +29,9 @@ static void read_vf_framework(CarvedLook *look, int dir_fd, GPtrArray *names, Ca
                 vf->settled = true;
         } else if (has_name(names, CARVED_MDEV_TYPES)) {
                 vf->framework = CARVED_FRAMEWORK_MDEV;
-                vf->settled = carved_mdev_read_types(look, dir_fd, vf->driver, &vf->available, &vf->error);
+                /* One that is taken offers nothing. */
+                vf->settled = (look->brief && has_uuid(names)) ||
+                              carved_mdev_read_types(look, dir_fd, vf->driver, &vf->available, &vf->error);
         } else {
                 vf->framework = look->vendor->bare_sriov;
                 vf->settled = vf->framework == CARVED_FRAMEWORK_VF_PASSTHROUGH;
@@ -229,21 +239,25 @@ static void read_gpu(CarvedLook *look, int fd, GPtrArray *names) {
         carved_gpu_finish(gpu);
 }
 
+static int open_gpu(const CarvedHost *host, const CarvedPciAddress *address, GError **error) {
+        char text[CARVED_PCI_ADDRESS_MAX];
+        g_autofree char *path = g_strdup_printf("%s/bus/pci/devices/%s", host->sysfs,
+                                                carved_pci_address_format(address, text));
+
+        return carved_sysfs_open_dir(-1, path, error);
+}
+
 CarvedGpu *carved_snapshot_read(const CarvedHost *host, const CarvedPciAddress *address, GError **error) {
+        _cleanup_close_ int fd = open_gpu(host, address, error);
         g_autoptr(CarvedGpu) gpu = carved_gpu_new(address);
         g_autoptr(GPtrArray) names = NULL;
         g_auto(CarvedLook) look = { 0 };
-        char text[CARVED_PCI_ADDRESS_MAX];
-        g_autofree char *path = NULL;
-        _cleanup_close_ int fd = -1;
         bool there;
 
-        carved_look_init(&look, host, gpu);
-        path = g_strdup_printf("%s/bus/pci/devices/%s", host->sysfs,
-                               carved_pci_address_format(address, text));
-        fd = carved_sysfs_open_dir(-1, path, error);
         if (fd < 0)
                 return NULL;
+
+        carved_look_init(&look, host, gpu);
 
         /* First of all: this read waits for whoever is changing the number of VFs, so the rest is of one
          * piece. */
@@ -253,5 +267,26 @@ CarvedGpu *carved_snapshot_read(const CarvedHost *host, const CarvedPciAddress *
                 return NULL;
 
         read_gpu(&look, fd, names);
+        return g_steal_pointer(&gpu);
+}
+
+CarvedGpu *carved_snapshot_read_vfs(const CarvedHost *host, const CarvedPciAddress *address,
+                                    const uint32_t *vfs, unsigned n, GError **error) {
+        _cleanup_close_ int fd = open_gpu(host, address, error);
+        g_autoptr(CarvedGpu) gpu = carved_gpu_new(address);
+        g_auto(CarvedLook) look = { 0 };
+
+        if (fd < 0)
+                return NULL;
+
+        carved_look_init(&look, host, gpu);
+        look.brief = true;
+        gpu->vendor_id = read_pci_id(&look, fd, CARVED_ATTR_VENDOR);
+        gpu->device_id = read_pci_id(&look, fd, CARVED_ATTR_DEVICE);
+        look.vendor = carved_vendor_find(gpu->vendor_id);
+        for (unsigned i = 0; i < n; i++)
+                read_vf(&look, fd, vfs[i]);
+        carved_look_settle(&look);
+        carved_gpu_finish(gpu);
         return g_steal_pointer(&gpu);
 }

@@ -16,8 +16,15 @@ typedef struct CarvedHost {
  * the GPU itself is not there. */
 CarvedGpu *carved_snapshot_read(const CarvedHost *host, const CarvedPciAddress *address, GError **error);
 
+/* Only these VFs, by index, what is on them and what they offer; the rest is empty: see glance.h. */
+CarvedGpu *carved_snapshot_read_vfs(const CarvedHost *host, const CarvedPciAddress *address,
+                                    const uint32_t *vfs, unsigned n, GError **error);
+
 /* As it travels from the worker to the daemon. */
 GVariant *carved_snapshot_to_variant(const CarvedGpu *gpu);
 
 /* NULL when @variant is not what the other wrote. */
 CarvedGpu *carved_snapshot_from_variant(GVariant *variant);
+
+/* As the hardware showed it: what is wanted is not in it, and must be said anew. */
+CarvedGpu *carved_snapshot_copy(const CarvedGpu *gpu);

@@ -14,4 +14,6 @@ const CarvedVendor carved_vendor_nvidia = {
         .has_sriov_manage = true,
         .lent_to = "pci-pf-stub",
         .has_vgpu_config = true,
+        /* Sizes, maxima and GPU instances are the card's; a VF only is free or not. */
+        .vfs_offer_alike = true,
 };

@@ -51,6 +51,52 @@ static bool is(const char *path, const char *interface, const char *property, co
         return property_is(client, &(Expect){ path, interface, property, value });
 }
 
+/* All that is shown, but for jobs. */
+static char *shown(void) {
+        g_autoptr(GVariant) objects = client_objects(client);
+        GString *text = g_string_new(NULL);
+        GVariantIter iter;
+        const char *path;
+        GVariant *interfaces;
+
+        g_variant_iter_init(&iter, objects);
+        while (g_variant_iter_loop(&iter, "{&o@a{sa{sv}}}", &path, &interfaces)) {
+                g_autofree char *value = g_variant_print(interfaces, FALSE);
+
+                if (!strstr(path, "/job/"))
+                        g_string_append_printf(text, "%s %s\n", path, value);
+        }
+        return g_string_free(text, FALSE);
+}
+
+/* What was seen at a glance, before the reply, is what a look at the whole card shows. */
+static void assert_all_seen(void) {
+        g_autofree char *replied = shown(), *looked = NULL;
+        g_autoptr(GVariant) reply = client_call(client, card->path, GPU, "Refresh", NULL, "a{sv}", 0);
+
+        looked = shown();
+        ck_assert_str_eq(replied, looked);
+}
+
+START_TEST(with_the_reply_all_siblings_show_what_is_left) {
+        enable();
+        create(card->type, A, NULL);
+        assert_all_seen();
+        create(card->more, B, NULL);
+        assert_all_seen();
+        if (card->has_params)
+                MUST(carve_params(client, B, "frame_rate_limiter=0", &text_));
+        assert_all_seen();
+        MUST(carve_destroy(client, A, &text_));
+        assert_all_seen();
+        MUST(carve_destroy(client, B, &text_));
+        assert_all_seen();
+        if (card->other)
+                create(card->other, A, NULL);
+        assert_all_seen();
+}
+END_TEST
+
 START_TEST(vfs_come_and_go) {
         unsigned n = 99;
 
@@ -466,6 +512,7 @@ int main(int argc, char **argv) {
         tcase_add_checked_fixture(tcase, set_up, tear_down);
         tcase_add_test(tcase, vfs_come_and_go);
         tcase_add_test(tcase, a_vgpu_is_there_when_the_reply_is);
+        tcase_add_test(tcase, with_the_reply_all_siblings_show_what_is_left);
         tcase_add_test(tcase, asking_again_with_the_uuid_makes_no_second_one);
         tcase_add_test(tcase, without_a_uuid_each_call_makes_another);
         tcase_add_test(tcase, what_is_left_follows_at_once);

@@ -23,8 +23,13 @@ typedef struct Cost {
 } Cost;
 
 /* The step: the card's four ids, to see that it is still the same; a VF's modalias, for its driver; and what
- * is written. The look, in reads: seven files of the card, or five without SR-IOV, or eight where we switch
- * its autoprobe; three for each type; and then
+ * is written. With it the glance that sees it, where there are VFs, at the vGPU's and at a free one: two ids of
+ * the card, and then, in reads,
+ *      a2       16 = 15 types of the free VF + 1 of the vGPU
+ *      l40s      7 = 2 VFs * 2 + 3 of the vGPU
+ *      plain     1 = 1 of the vGPU's VF
+ * The look, in reads: seven files of the card, or five without SR-IOV, or eight where we switch its autoprobe;
+ * three for each type; and then
  *      a2      293 = 7 + 15 * 3 + 16 VFs * 15 types + 1 of the vGPU
  *      l40s     74 = 7 + 32 VFs * 2 + 3 of the vGPU
  *      t4       74 = 5 + 17 * 3 + 17 types + 1 of the vGPU
@@ -32,12 +37,12 @@ typedef struct Cost {
 static const struct {
         const char *host;
         Cost step, look;
-        bool is_told; /* by events: then it is looked at once more */
+        bool is_told; /* by events: then it may be looked at more than once */
 } golden[] = {
-        { "a2", { 4, 0, 0, 1 }, { 293, 33, 36, 0 }, true },
-        { "l40s", { 4, 0, 0, 1 }, { 74, 33, 66, 0 }, false },
+        { "a2", { 22, 3, 6, 1 }, { 293, 33, 36, 0 }, true },
+        { "l40s", { 13, 2, 4, 1 }, { 74, 33, 66, 0 }, false },
         { "t4", { 4, 0, 0, 1 }, { 74, 2, 4, 0 }, true },
-        { "plain", { 5, 0, 1, 2 }, { 16, 9, 11, 0 }, true },
+        { "plain", { 8, 1, 3, 2 }, { 16, 9, 11, 0 }, true },
 };
 
 static const Card *card;
@@ -147,9 +152,8 @@ static bool is_first_of_look(unsigned i) {
                              : g_str_equal(a->how, "list") && g_str_has_suffix(a->path, card->address);
 }
 
-/* Where the part that begins there ends. The step is the first, then come the looks, of which the first is
- * the job's own. Not by the time of the reply: the look after it may begin before the test has read the log.
- */
+/* Where the part that begins there ends. The step, and the glance, are the first; then come the looks. Not by
+ * the time of the reply: the look after it may begin before the test has read the log. */
 static unsigned find_end(unsigned begin) {
         unsigned i = begin + 1;
 
@@ -200,8 +204,8 @@ static void assert_cost(unsigned begin, unsigned end, const Cost *golden_cost, c
 START_TEST(a_create_costs_what_it_did) {
         unsigned step = find_end(0), look = find_end(step);
 
-        assert_cost(0, step, &golden[row].step, "the step");
-        assert_cost(step, look, &golden[row].look, "the look that sees it");
+        assert_cost(0, step, &golden[row].step, "the step, and the glance");
+        assert_cost(step, look, &golden[row].look, "the first look");
 }
 END_TEST
 
@@ -226,7 +230,7 @@ START_TEST(no_look_reads_anything_twice) {
 }
 END_TEST
 
-/* Events come after the reply, or before the job's own look has begun, which then serves them too; they come
+/* Events come after the reply, or before the first look has begun, which then serves them too; they come
  * in one burst, or, on a machine that is busy, in two. So how many looks follow is not in the table: but each
  * costs what the first one did, and writes nothing. */
 START_TEST(what_follows_is_looks_and_nothing_else) {
