@@ -19,6 +19,10 @@ vm_install() { # GUEST
         for program in hold cycle load; do
                 cp "build-plain/tests/vm/vm-$program" "$root/vm/$program"
         done
+        # What NVIDIA's package brings, of the boards that the test modules can be.
+        mkdir -p "$root/installed/usr/share/nvidia/vgpu"
+        build-plain/sim/carved-sim --no-daemon --host mixed -- cat /usr/share/nvidia/vgpu/vgpuConfig.xml \
+                >"$root/installed/usr/share/nvidia/vgpu/vgpuConfig.xml"
         tar -C "$root/installed" -cf "$root/installed.tar" .
         lab put --name "$1" "$root/installed.tar" /root/installed.tar
         lab put --name "$1" "$root/vm" /root/vm

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # What carved costs on real sysfs.
 
-one_vgpu_costs_little_more_than_its_two_writes() { # promise
+one_vgpu_costs_less_than_by_mdevctl() { # promise
         enable
-        /root/vm/cycle "$(gpu)" "$(pf)/virtfn0" nvidia-746 7
+        /root/vm/cycle "$(gpu)" "$(pf)/virtfn0" nvidia-746 9
 }
