@@ -4,7 +4,7 @@
 #include "drivers.h"
 #include "hold.h"
 #include "mtty.h"
-#include "nvidia.h"
+#include "nvml.h"
 #include "rules.h"
 #include "uevent.h"
 
@@ -44,6 +44,10 @@ void boot(Kernel *kernel, HostSpec *host) {
         kernel->holds = g_ptr_array_new();
         kernel->removed = g_ptr_array_new_with_free_func((GDestroyNotify) gpu_spec_unref);
         kernel->vfio_cdev = host->vfio_cdev;
+        kernel->nvml_sessions = g_ptr_array_new();
+        kernel->nvml = host->nvml;
+        g_free(kernel->driver_version);
+        kernel->driver_version = g_strdup(host->driver_version);
 
         base_dirs(kernel);
         pci_init(kernel, host->iommu);
@@ -86,6 +90,7 @@ static void tear_down(Kernel *kernel) {
         g_clear_pointer(&kernel->iommu_groups, g_hash_table_unref);
         g_clear_pointer(&kernel->vfio_groups, g_hash_table_unref);
         g_clear_pointer(&kernel->holds, g_ptr_array_unref);
+        g_clear_pointer(&kernel->nvml_sessions, g_ptr_array_unref);
         g_clear_pointer(&kernel->removed, g_ptr_array_unref);
 }
 
@@ -97,6 +102,7 @@ void reboot(Kernel *kernel, HostSpec *host) {
         kernel_wake(kernel);
         while (kernel->inside > 0)
                 kernel_wait(kernel);
+        nvml_end_sessions(kernel);
 
         tear_down(kernel);
         boot(kernel, host);

@@ -13,7 +13,7 @@
 #include "control-verbs.h"
 #include "dump.h"
 #include "hold.h"
-#include "nvidia.h"
+#include "nvml.h"
 #include "process.h"
 #include "rules.h"
 #include "sandbox.h"
@@ -132,38 +132,124 @@ static int verb_unplug(Init *init, const char *const *args, GString *out) {
         return 0;
 }
 
-/* The card of the host file, or any board, at an address that is free. */
+/* The host's card of this address, which is out of it. */
+static GpuSpec *card_of(Init *init, const CarvedPciAddress *address) {
+        GPtrArray *cards = init->options->host->gpus;
+
+        for (unsigned i = 0; i < cards->len; i++) {
+                GpuSpec *gpu = cards->pdata[i];
+
+                if (carved_pci_address_compare(&gpu->address, address) == 0)
+                        return gpu_spec_ref(gpu);
+        }
+
+        return NULL;
+}
+
+/* Another card of this board: never one that was there before, unless it says so itself. */
+static GpuSpec *new_card(Init *init, const char *board, const char *serial, GError **error) {
+        GpuSpec *spec = board_load(init->options->data_dir, board, error);
+        g_autofree char *which = g_strdup_printf("%s#%u", board, init->plugged);
+
+        if (!spec)
+                return NULL;
+
+        if (serial) {
+                g_free(spec->serial);
+                spec->serial = g_strdup(serial);
+        } else {
+                init->plugged++;
+        }
+        gpu_spec_identify(spec, which);
+        return spec;
+}
+
+/* What is behind the address: nothing, from=ADDRESS, or a board and perhaps its serial number. */
+static GpuSpec *card_to_plug(Init *init, const char *const *args, GString *out, int *ret_code) {
+        g_autoptr(GError) error = NULL;
+        CarvedPciAddress address;
+        const char *of = args[1] && g_str_has_prefix(args[1], "from=") ? args[1] + strlen("from=") : NULL;
+        GpuSpec *spec;
+
+        *ret_code = 2;
+        if (args[1] && args[2] && (of || !g_str_has_prefix(args[2], "serial="))) {
+                g_string_append_printf(out, "'%s' is not serial=TEXT behind a board\n", args[2]);
+                return NULL;
+        }
+        if ((!args[1] || of) && !carved_pci_address_parse(of ?: args[0], &address)) {
+                g_string_append_printf(out, "'%s' is not a PCI address\n", of ?: args[0]);
+                return NULL;
+        }
+
+        *ret_code = 1;
+        if (!args[1] || of)
+                spec = card_of(init, &address);
+        else
+                spec = new_card(init, args[1], args[2] ? args[2] + strlen("serial=") : NULL, &error);
+        if (!spec)
+                g_string_append_printf(out, "%s\n",
+                                       error ? error->message : "The host has no card there; name a board");
+        return spec;
+}
+
+/* The card of the host file, there or moved, or any board, at an address that is free. */
 static int verb_plug(Init *init, const char *const *args, GString *out) {
         g_autoptr(GpuSpec) spec = NULL;
         g_autoptr(GError) error = NULL;
-        CarvedPciAddress address;
-        Options *options = init->options;
+        CarvedPciAddress address, before;
+        int code;
 
         if (!carved_pci_address_parse(args[0], &address)) {
                 g_string_append_printf(out, "'%s' is not a PCI address\n", args[0]);
                 return 2;
         }
-        for (unsigned i = 0; !args[1] && i < options->host->gpus->len; i++) {
-                GpuSpec *gpu = options->host->gpus->pdata[i];
+        spec = card_to_plug(init, args, out, &code);
+        if (!spec)
+                return code;
+        if (g_ptr_array_find(init->host->gpus, spec, NULL))
+                return failed(out, "That card is in the host already");
 
-                if (carved_pci_address_compare(&gpu->address, &address) == 0)
-                        spec = gpu_spec_ref(gpu);
-        }
-        if (args[1])
-                spec = board_load(options->data_dir, args[1], &error);
-        if (!spec) {
-                g_string_append_printf(out, "%s\n",
-                                       error ? error->message : "The host has no card there; name a board");
-                return 1;
-        }
-
+        before = spec->address;
         spec->address = address;
-        if (args[1] && !host_spec_may_add(init->host, spec, &error))
+        if (!host_spec_may_add(init->host, spec, &error)) {
+                spec->address = before;
                 return failed(out, "It can't be put there: %s", error->message);
-        if (!boot_plug(init->kernel, spec))
+        }
+        if (!boot_plug(init->kernel, spec)) {
+                spec->address = before;
                 return failed(out, "There is a card at '%s' already", args[0]);
+        }
 
         host_spec_add(init->host, spec);
+        return 0;
+}
+
+static int verb_reset(Init *init, const char *const *args, GString *out) {
+        PciDevice *pci = pci_find(init->kernel, args[0]);
+        int r = -ENODEV;
+
+        object_ref(pci);
+        if (pci && pci->spec && !pci->physfn)
+                r = nvidia_reset(pci);
+        object_unref(pci);
+        if (r == -EBUSY)
+                return failed(out, "'%s' can't be reset: it is in use", args[0]);
+        return r < 0 ? failed(out, "There is no GPU with NVIDIA's driver at '%s'", args[0]) : 0;
+}
+
+/* It falls off the bus: the driver still has it, and can't reach it. */
+static int verb_lose(Init *init, const char *const *args, GString *out) {
+        PciDevice *pci = pci_find(init->kernel, args[0]);
+
+        if (!pci || !pci->spec || pci->physfn)
+                return failed(out, "There is no GPU at '%s'", args[0]);
+
+        pci->spec->gpu_lost = true;
+        return 0;
+}
+
+static int verb_nvml(Init *init, const char *const *args, GString *out) {
+        nvml_print(init->kernel, out);
         return 0;
 }
 
@@ -346,7 +432,9 @@ static const Verb verbs[] = {
         { "hold", 1, 1, true, verb_hold },
         { "release", 1, 2, true, verb_release },
         { "unplug", 1, 1, true, verb_unplug },
-        { "plug", 1, 2, true, verb_plug },
+        { "plug", 1, 3, true, verb_plug },
+        { "reset", 1, 1, true, verb_reset },
+        { "lose", 1, 1, true, verb_lose },
         { "reload-driver", 0, 1, true, verb_reload_driver },
         { "vgpud", 0, 0, true, verb_vgpud },
         { "reboot", 0, 0, true, verb_reboot },
@@ -355,6 +443,7 @@ static const Verb verbs[] = {
         { "text", 2, 16, true, verb_own_rule },
         { "rules", 0, 0, true, verb_rules },
         { "forget", 0, 1, true, verb_forget },
+        { "nvml", 0, 0, true, verb_nvml },
         { "log", 0, 1, true, verb_log },
         { "dump", 0, 1, true, verb_dump },
         { "settle", 0, 0, true, verb_settle },

@@ -3,9 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <json-glib/json-glib.h>
-
-#include "host.h"
+#include "host-file.h"
 #include "json-text.h"
 
 /* Host and board files. A person writes them, so every refusal names file, place and reason. */
@@ -14,17 +12,7 @@
 #define FILE_MAX  (4U << 20)
 #define DEPTH_MAX 16U
 
-/* Where the reader is: "gpus[0].types[3]". */
-typedef struct Place {
-        const char *file;
-        const char *data_dir;
-        GString *path;
-        GError **error;
-} Place;
-
-static bool refuse(Place *at, const char *format, ...) G_GNUC_PRINTF(2, 3);
-
-static bool refuse(Place *at, const char *format, ...) {
+bool host_file_refuse(Place *at, const char *format, ...) {
         g_autofree char *reason = NULL;
         va_list args;
 
@@ -53,20 +41,13 @@ static size_t enter_index(Place *at, unsigned index) {
         return before;
 }
 
-/* One key of an object: how to read it. */
-typedef struct Key {
-        const char *name;
-        bool (*read)(Place *at, JsonNode *node, void *target, size_t offset);
-        size_t offset;
-} Key;
-
-static bool read_object(Place *at, JsonNode *node, const Key *keys, void *target) {
+bool host_file_object(Place *at, JsonNode *node, const Key *keys, void *target) {
         JsonObjectIter iter;
         const char *name;
         JsonNode *member;
 
         if (!JSON_NODE_HOLDS_OBJECT(node))
-                return refuse(at, "must be an object");
+                return host_file_refuse(at, "must be an object");
 
         json_object_iter_init_ordered(&iter, json_node_get_object(node));
         while (json_object_iter_next_ordered(&iter, &name, &member)) {
@@ -76,7 +57,7 @@ static bool read_object(Place *at, JsonNode *node, const Key *keys, void *target
                 while (key->name && !g_str_equal(key->name, name))
                         key++;
                 if (!key->name)
-                        return refuse(at, "no such key");
+                        return host_file_refuse(at, "no such key");
                 if (key->read && !key->read(at, member, target, key->offset))
                         return false;
                 g_string_truncate(at->path, before);
@@ -85,12 +66,12 @@ static bool read_object(Place *at, JsonNode *node, const Key *keys, void *target
         return true;
 }
 
-static bool read_list(Place *at, JsonNode *node, bool (*each)(Place *at, JsonNode *element, void *target),
-                      void *target) {
+bool host_file_list(Place *at, JsonNode *node, bool (*each)(Place *at, JsonNode *element, void *target),
+                    void *target) {
         JsonArray *list;
 
         if (!JSON_NODE_HOLDS_ARRAY(node))
-                return refuse(at, "must be a list");
+                return host_file_refuse(at, "must be a list");
 
         list = json_node_get_array(node);
         for (unsigned i = 0; i < json_array_get_length(list); i++) {
@@ -104,9 +85,9 @@ static bool read_list(Place *at, JsonNode *node, bool (*each)(Place *at, JsonNod
         return true;
 }
 
-static const char *text_of(Place *at, JsonNode *node) {
+const char *host_file_text_of(Place *at, JsonNode *node) {
         if (!JSON_NODE_HOLDS_VALUE(node) || json_node_get_value_type(node) != G_TYPE_STRING) {
-                refuse(at, "must be a text in quotes");
+                host_file_refuse(at, "must be a text in quotes");
                 return NULL;
         }
 
@@ -114,13 +95,13 @@ static const char *text_of(Place *at, JsonNode *node) {
 }
 
 static bool read_line(Place *at, JsonNode *node, void *target, size_t offset) {
-        const char *text = text_of(at, node);
+        const char *text = host_file_text_of(at, node);
         char **field = G_STRUCT_MEMBER_P(target, offset);
 
         if (!text)
                 return false;
         if (strchr(text, '\n') || *text == '\0')
-                return refuse(at, "must be one line");
+                return host_file_refuse(at, "must be one line");
 
         g_free(*field);
         *field = g_strdup(text);
@@ -128,30 +109,30 @@ static bool read_line(Place *at, JsonNode *node, void *target, size_t offset) {
 }
 
 /* A word that may become the name of a file. */
-static bool read_text(Place *at, JsonNode *node, void *target, size_t offset) {
-        const char *text = text_of(at, node);
+bool host_file_word(Place *at, JsonNode *node, void *target, size_t offset) {
+        const char *text = host_file_text_of(at, node);
 
         if (!text)
                 return false;
         if (strpbrk(text, "\n/") || *text == '\0' || *text == '.')
-                return refuse(at, "must be one line without a slash");
+                return host_file_refuse(at, "must be one line without a slash");
         return read_line(at, node, target, offset);
 }
 
-static bool number_of(Place *at, JsonNode *node, int64_t min, int64_t max, int64_t *ret) {
+bool host_file_number(Place *at, JsonNode *node, int64_t min, int64_t max, int64_t *ret) {
         if (!JSON_NODE_HOLDS_VALUE(node) || json_node_get_value_type(node) != G_TYPE_INT64 ||
             json_node_get_int(node) < min || json_node_get_int(node) > max)
-                return refuse(at, "must be a number from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT, min,
-                              max);
+                return host_file_refuse(at, "must be a number from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT,
+                                        min, max);
 
         *ret = json_node_get_int(node);
         return true;
 }
 
-static bool read_count(Place *at, JsonNode *node, void *target, size_t offset) {
+bool host_file_count(Place *at, JsonNode *node, void *target, size_t offset) {
         int64_t n = 0;
 
-        if (!number_of(at, node, 0, 0xffffff, &n))
+        if (!host_file_number(at, node, 0, 0xffffff, &n))
                 return false;
 
         *(unsigned *) G_STRUCT_MEMBER_P(target, offset) = (unsigned) n;
@@ -161,16 +142,16 @@ static bool read_count(Place *at, JsonNode *node, void *target, size_t offset) {
 static bool read_numa(Place *at, JsonNode *node, void *target, size_t offset) {
         int64_t n = 0;
 
-        if (!number_of(at, node, -1, 1023, &n))
+        if (!host_file_number(at, node, -1, 1023, &n))
                 return false;
 
         *(int *) G_STRUCT_MEMBER_P(target, offset) = (int) n;
         return true;
 }
 
-static bool read_bool(Place *at, JsonNode *node, void *target, size_t offset) {
+bool host_file_bool(Place *at, JsonNode *node, void *target, size_t offset) {
         if (!JSON_NODE_HOLDS_VALUE(node) || json_node_get_value_type(node) != G_TYPE_BOOLEAN)
-                return refuse(at, "must be true or false");
+                return host_file_refuse(at, "must be true or false");
 
         *(bool *) G_STRUCT_MEMBER_P(target, offset) = json_node_get_boolean(node);
         return true;
@@ -179,14 +160,14 @@ static bool read_bool(Place *at, JsonNode *node, void *target, size_t offset) {
 /* "25b6": exactly @digits hexadecimal digits, as lspci prints them. */
 static bool hex_of(Place *at, const char *text, size_t digits, uint32_t *ret) {
         if (strlen(text) != digits || strspn(text, "0123456789abcdef") != digits)
-                return refuse(at, "'%s' is not %zu lower-case hexadecimal digits", text, digits);
+                return host_file_refuse(at, "'%s' is not %zu lower-case hexadecimal digits", text, digits);
 
         *ret = (uint32_t) g_ascii_strtoull(text, NULL, 16);
         return true;
 }
 
 static bool read_id(Place *at, JsonNode *node, void *target, size_t offset) {
-        const char *text = text_of(at, node);
+        const char *text = host_file_text_of(at, node);
         uint32_t id = 0;
 
         if (!text || !hex_of(at, text, 4, &id))
@@ -197,13 +178,13 @@ static bool read_id(Place *at, JsonNode *node, void *target, size_t offset) {
 }
 
 static bool read_class(Place *at, JsonNode *node, void *target, size_t offset) {
-        const char *text = text_of(at, node);
+        const char *text = host_file_text_of(at, node);
 
         return text && hex_of(at, text, 6, G_STRUCT_MEMBER_P(target, offset));
 }
 
 static bool read_revision(Place *at, JsonNode *node, void *target, size_t offset) {
-        const char *text = text_of(at, node);
+        const char *text = host_file_text_of(at, node);
         uint32_t revision = 0;
 
         if (!text || !hex_of(at, text, 2, &revision))
@@ -214,66 +195,20 @@ static bool read_revision(Place *at, JsonNode *node, void *target, size_t offset
 }
 
 static bool read_address(Place *at, JsonNode *node, void *target, size_t offset) {
-        const char *text = text_of(at, node);
+        const char *text = host_file_text_of(at, node);
 
         if (!text)
                 return false;
         if (!carved_pci_address_parse(text, G_STRUCT_MEMBER_P(target, offset)))
-                return refuse(at, "'%s' is not a PCI address, such as 0000:08:00.0", text);
+                return host_file_refuse(at, "'%s' is not a PCI address, such as 0000:08:00.0", text);
         return true;
-}
-
-static bool read_resolution(Place *at, JsonNode *node, void *target, size_t offset) {
-        const char *text = text_of(at, node);
-        TypeSpec *type = target;
-        int end = 0;
-
-        if (!text)
-                return false;
-        /* sscanf() would take signs and blanks. */
-        if (strspn(text, "0123456789x") != strlen(text) ||
-            sscanf(text, "%5ux%5u%n", &type->width, &type->height, &end) != 2 || text[end] != '\0')
-                return refuse(at, "'%s' is not a resolution, such as 5120x2880", text);
-        return true;
-}
-
-static bool read_type(Place *at, JsonNode *node, void *target) {
-        static const Key keys[] = {
-                { "id", read_count, G_STRUCT_OFFSET(TypeSpec, id) },
-                { "name", read_text, G_STRUCT_OFFSET(TypeSpec, name) },
-                { "class", read_text, G_STRUCT_OFFSET(TypeSpec, class) },
-                { "heads", read_count, G_STRUCT_OFFSET(TypeSpec, heads) },
-                { "frl", read_count, G_STRUCT_OFFSET(TypeSpec, frame_rate_limit) },
-                { "fb-mib", read_count, G_STRUCT_OFFSET(TypeSpec, framebuffer_mib) },
-                { "resolution", read_resolution, 0 },
-                { "max", read_count, G_STRUCT_OFFSET(TypeSpec, max) },
-                {},
-        };
-        GpuSpec *gpu = target;
-        g_autoptr(TypeSpec) type = g_new0(TypeSpec, 1);
-
-        if (!read_object(at, node, keys, type))
-                return false;
-        if (type->id == 0 || !type->name || type->framebuffer_mib == 0 || type->max == 0)
-                return refuse(at, "a type needs id, name, fb-mib and max");
-        for (unsigned i = 0; i < gpu->types->len; i++)
-                if (((TypeSpec *) gpu->types->pdata[i])->id == type->id)
-                        return refuse(at, "id %u is there twice", type->id);
-
-        g_ptr_array_add(gpu->types, g_steal_pointer(&type));
-        return true;
-}
-
-static bool read_types(Place *at, JsonNode *node, void *target, size_t offset) {
-        g_ptr_array_set_size(((GpuSpec *) target)->types, 0);
-        return read_list(at, node, read_type, target);
 }
 
 static bool read_framework(Place *at, JsonNode *node, void *target, size_t offset) {
         static const char *const names[] = {
                 [FRAMEWORK_NONE] = "none", [FRAMEWORK_MDEV] = "mdev", [FRAMEWORK_VENDOR_VFIO] = "vendor-vfio"
         };
-        const char *text = text_of(at, node);
+        const char *text = host_file_text_of(at, node);
 
         for (size_t i = 0; text && i < G_N_ELEMENTS(names); i++)
                 if (g_str_equal(text, names[i])) {
@@ -281,25 +216,54 @@ static bool read_framework(Place *at, JsonNode *node, void *target, size_t offse
                         return true;
                 }
 
-        return text && refuse(at, "'%s' is not one of none, mdev, vendor-vfio", text);
+        return text && host_file_refuse(at, "'%s' is not one of none, mdev, vendor-vfio", text);
+}
+
+static bool read_placements(Place *at, JsonNode *node, void *target, size_t offset) {
+        const char *text = host_file_text_of(at, node);
+
+        if (!text)
+                return false;
+        if (!g_str_equal(text, "halving") && !g_str_equal(text, "even"))
+                return host_file_refuse(at, "'%s' is not one of halving, even", text);
+
+        ((GpuSpec *) target)->even_placements = g_str_equal(text, "even");
+        return true;
+}
+
+static bool read_one_denied(Place *at, JsonNode *node, void *target) {
+        int64_t n = 0;
+        unsigned id;
+
+        if (!host_file_number(at, node, 0, 0xffff, &n))
+                return false;
+
+        id = (unsigned) n;
+        g_array_append_val(((GpuSpec *) target)->denied, id);
+        return true;
+}
+
+static bool read_denied(Place *at, JsonNode *node, void *target, size_t offset) {
+        g_array_set_size(((GpuSpec *) target)->denied, 0);
+        return host_file_list(at, node, read_one_denied, target);
 }
 
 static bool read_sriov(Place *at, JsonNode *node, void *target, size_t offset) {
         static const Key keys[] = {
-                { "total-vfs", read_count, G_STRUCT_OFFSET(GpuSpec, total_vfs) },
-                { "offset", read_count, G_STRUCT_OFFSET(GpuSpec, vf_offset) },
-                { "stride", read_count, G_STRUCT_OFFSET(GpuSpec, vf_stride) },
+                { "total-vfs", host_file_count, G_STRUCT_OFFSET(GpuSpec, total_vfs) },
+                { "offset", host_file_count, G_STRUCT_OFFSET(GpuSpec, vf_offset) },
+                { "stride", host_file_count, G_STRUCT_OFFSET(GpuSpec, vf_stride) },
                 { "vf-device", read_id, G_STRUCT_OFFSET(GpuSpec, vf_device) },
                 {},
         };
         GpuSpec *gpu = target;
 
-        if (!read_object(at, node, keys, gpu))
+        if (!host_file_object(at, node, keys, gpu))
                 return false;
         if (gpu->total_vfs == 0 || gpu->total_vfs > 255)
-                return refuse(at, "total-vfs must be a number from 1 to 255");
+                return host_file_refuse(at, "total-vfs must be a number from 1 to 255");
         if (gpu->vf_offset == 0 || gpu->vf_offset > 255 || gpu->vf_stride == 0 || gpu->vf_stride > 255)
-                return refuse(at, "offset and stride must be numbers from 1 to 255");
+                return host_file_refuse(at, "offset and stride must be numbers from 1 to 255");
         return true;
 }
 
@@ -317,19 +281,28 @@ static const Key gpu_keys[] = {
         { "subsystem-device", read_id, G_STRUCT_OFFSET(GpuSpec, subsystem_device) },
         { "class", read_class, G_STRUCT_OFFSET(GpuSpec, class) },
         { "revision", read_revision, G_STRUCT_OFFSET(GpuSpec, revision) },
-        { "driver", read_text, G_STRUCT_OFFSET(GpuSpec, home_driver) },
-        { "bound-to", read_text, G_STRUCT_OFFSET(GpuSpec, driver) },
+        { "driver", host_file_word, G_STRUCT_OFFSET(GpuSpec, home_driver) },
+        { "bound-to", host_file_word, G_STRUCT_OFFSET(GpuSpec, driver) },
         { "numa-node", read_numa, G_STRUCT_OFFSET(GpuSpec, numa_node) },
         { "sriov", read_sriov },
-        { "vfs-on", read_bool, G_STRUCT_OFFSET(GpuSpec, vfs_on) },
-        { "driver-max-vfs", read_count, G_STRUCT_OFFSET(GpuSpec, driver_max_vfs) },
-        { "enables-at-most", read_count, G_STRUCT_OFFSET(GpuSpec, enables_at_most) },
+        { "vfs-on", host_file_bool, G_STRUCT_OFFSET(GpuSpec, vfs_on) },
+        { "driver-max-vfs", host_file_count, G_STRUCT_OFFSET(GpuSpec, driver_max_vfs) },
+        { "enables-at-most", host_file_count, G_STRUCT_OFFSET(GpuSpec, enables_at_most) },
         { "framework", read_framework },
-        { "types", read_types },
-        { "strict-errnos", read_bool, G_STRUCT_OFFSET(GpuSpec, strict_errnos) },
-        { "mdev-remove-refuses", read_bool, G_STRUCT_OFFSET(GpuSpec, remove_refuses) },
-        { "no-vgpud", read_bool, G_STRUCT_OFFSET(GpuSpec, no_vgpud) },
-        { "no-vgpu-driver", read_bool, G_STRUCT_OFFSET(GpuSpec, no_vgpu_driver) },
+        { "types", host_file_types },
+        { "product", host_file_word, G_STRUCT_OFFSET(GpuSpec, product) },
+        { "serial", host_file_word, G_STRUCT_OFFSET(GpuSpec, serial) },
+        { "uuid", host_file_word, G_STRUCT_OFFSET(GpuSpec, uuid) },
+        { "memory-mib", host_file_count, G_STRUCT_OFFSET(GpuSpec, memory_mib) },
+        { "mig", host_file_mig },
+        { "mixed-size", host_file_bool, G_STRUCT_OFFSET(GpuSpec, mixed_size) },
+        { "placements", read_placements },
+        { "placements-denied", read_denied },
+        { "gpu-lost", host_file_bool, G_STRUCT_OFFSET(GpuSpec, gpu_lost) },
+        { "strict-errnos", host_file_bool, G_STRUCT_OFFSET(GpuSpec, strict_errnos) },
+        { "mdev-remove-refuses", host_file_bool, G_STRUCT_OFFSET(GpuSpec, remove_refuses) },
+        { "no-vgpud", host_file_bool, G_STRUCT_OFFSET(GpuSpec, no_vgpud) },
+        { "no-vgpu-driver", host_file_bool, G_STRUCT_OFFSET(GpuSpec, no_vgpu_driver) },
         {},
 };
 
@@ -348,8 +321,8 @@ static bool check_format(Place *at, JsonNode *root) {
         int64_t n = 0;
 
         if (!format)
-                return refuse(at, "missing; it is %d", FORMAT);
-        if (!number_of(at, format, FORMAT, FORMAT, &n))
+                return host_file_refuse(at, "missing; it is %d", FORMAT);
+        if (!host_file_number(at, format, FORMAT, FORMAT, &n))
                 return false;
 
         g_string_truncate(at->path, before);
@@ -398,7 +371,7 @@ static bool read_board_into(GpuSpec *gpu, const char *data_dir, const char *name
         if (!read_file(file, &text, &len, error))
                 return false;
         root = parse_json(file, text, len, error);
-        if (!root || !check_format(&at, root) || !read_object(&at, root, gpu_keys, gpu))
+        if (!root || !check_format(&at, root) || !host_file_object(&at, root, gpu_keys, gpu))
                 return false;
 
         g_free(gpu->board);
@@ -407,7 +380,7 @@ static bool read_board_into(GpuSpec *gpu, const char *data_dir, const char *name
 }
 
 static bool read_board_name(Place *at, JsonNode *node, void *target, size_t offset) {
-        const char *name = text_of(at, node);
+        const char *name = host_file_text_of(at, node);
         g_autoptr(GError) e = NULL;
 
         if (((GpuSpec *) target)->board)
@@ -415,10 +388,10 @@ static bool read_board_name(Place *at, JsonNode *node, void *target, size_t offs
         if (!name)
                 return false;
         if (!at->data_dir)
-                return refuse(at, "a board can't be made of another one");
+                return host_file_refuse(at, "a board can't be made of another one");
         if (!read_board_into(target, at->data_dir, name, &e)) {
                 g_assert(e);
-                return refuse(at, "%s", e->message);
+                return host_file_refuse(at, "%s", e->message);
         }
         return true;
 }
@@ -426,16 +399,16 @@ static bool read_board_name(Place *at, JsonNode *node, void *target, size_t offs
 /* What can only be told when all keys are there. */
 static bool check_gpu(Place *at, GpuSpec *gpu) {
         if (gpu->vendor == 0 || gpu->device == 0)
-                return refuse(at, "needs a board, or vendor and device");
+                return host_file_refuse(at, "needs a board, or vendor and device");
         if (gpu->vfs_on && gpu->total_vfs == 0)
-                return refuse(at, "vfs-on needs sriov");
+                return host_file_refuse(at, "vfs-on needs sriov");
         if (gpu->framework == FRAMEWORK_VENDOR_VFIO && gpu->total_vfs == 0)
-                return refuse(at, "vendor-vfio needs sriov: only VFs have it");
+                return host_file_refuse(at, "vendor-vfio needs sriov: only VFs have it");
         if (gpu->framework != FRAMEWORK_NONE && gpu->types->len == 0)
-                return refuse(at, "a framework needs types");
+                return host_file_refuse(at, "a framework needs types");
 
         if (gpu->driver && !gpu->home_driver)
-                return refuse(at, "bound-to needs driver: the one that knows the card");
+                return host_file_refuse(at, "bound-to needs driver: the one that knows the card");
 
         if (!gpu->vf_device)
                 gpu->vf_device = gpu->device;
@@ -453,9 +426,9 @@ static bool read_gpu(Place *at, JsonNode *node, void *target) {
         JsonNode *board;
 
         if (!JSON_NODE_HOLDS_OBJECT(node))
-                return refuse(at, "must be an object");
+                return host_file_refuse(at, "must be an object");
         if (!json_object_has_member(json_node_get_object(node), "address"))
-                return refuse(at, "needs an address");
+                return host_file_refuse(at, "needs an address");
 
         /* The board first, wherever it stands, so that all other keys override it. */
         board = json_object_get_member(json_node_get_object(node), "board");
@@ -467,17 +440,49 @@ static bool read_gpu(Place *at, JsonNode *node, void *target) {
                 g_string_truncate(at->path, before);
         }
 
-        if (!read_object(at, node, gpu_keys, gpu) || !check_gpu(at, gpu))
+        if (!host_file_object(at, node, gpu_keys, gpu) || !check_gpu(at, gpu))
                 return false;
         if (!host_spec_may_add(host, gpu, &e))
-                return refuse(at, "%s", e->message);
+                return host_file_refuse(at, "%s", e->message);
 
         host_spec_add(host, gpu);
         return true;
 }
 
 static bool read_gpus(Place *at, JsonNode *node, void *target, size_t offset) {
-        return read_list(at, node, read_gpu, target);
+        return host_file_list(at, node, read_gpu, target);
+}
+
+static bool read_nvml(Place *at, JsonNode *node, void *target, size_t offset) {
+        static const char *const names[] = { [NVML_PRESENT] = "present",
+                                             [NVML_NOT_LOADED] = "not-loaded",
+                                             [NVML_MISMATCH] = "mismatch",
+                                             [NVML_ABSENT] = "absent" };
+        const char *text = host_file_text_of(at, node);
+
+        for (size_t i = 0; text && i < G_N_ELEMENTS(names); i++)
+                if (g_str_equal(text, names[i])) {
+                        ((HostSpec *) target)->nvml = (NvmlState) i;
+                        return true;
+                }
+
+        return text && host_file_refuse(at, "'%s' is not one of present, not-loaded, mismatch, absent", text);
+}
+
+static bool read_lack(Place *at, JsonNode *node, void *target) {
+        const char *name = host_file_text_of(at, node);
+
+        if (!name)
+                return false;
+        if (!g_str_has_prefix(name, "nvml"))
+                return host_file_refuse(at, "'%s' is no function of NVML", name);
+
+        g_ptr_array_add(((HostSpec *) target)->nvml_lacks, g_strdup(name));
+        return true;
+}
+
+static bool read_nvml_lacks(Place *at, JsonNode *node, void *target, size_t offset) {
+        return host_file_list(at, node, read_lack, target);
 }
 
 HostSpec *host_spec_parse(const char *data_dir, const char *file, const char *text, size_t len,
@@ -485,9 +490,12 @@ HostSpec *host_spec_parse(const char *data_dir, const char *file, const char *te
         static const Key keys[] = {
                 { "format" },
                 { "description", read_line, G_STRUCT_OFFSET(HostSpec, description) },
-                { "iommu", read_bool, G_STRUCT_OFFSET(HostSpec, iommu) },
-                { "vfio-cdev", read_bool, G_STRUCT_OFFSET(HostSpec, vfio_cdev) },
-                { "mtty", read_bool, G_STRUCT_OFFSET(HostSpec, mtty) },
+                { "iommu", host_file_bool, G_STRUCT_OFFSET(HostSpec, iommu) },
+                { "vfio-cdev", host_file_bool, G_STRUCT_OFFSET(HostSpec, vfio_cdev) },
+                { "mtty", host_file_bool, G_STRUCT_OFFSET(HostSpec, mtty) },
+                { "driver-version", host_file_word, G_STRUCT_OFFSET(HostSpec, driver_version) },
+                { "nvml", read_nvml },
+                { "nvml-lacks", read_nvml_lacks },
                 { "gpus", read_gpus, 0 },
                 {},
         };
@@ -497,7 +505,7 @@ HostSpec *host_spec_parse(const char *data_dir, const char *file, const char *te
         Place at = { file, data_dir, path, error };
 
         root = parse_json(file, text, len, error);
-        if (!root || !check_format(&at, root) || !read_object(&at, root, keys, host))
+        if (!root || !check_format(&at, root) || !host_file_object(&at, root, keys, host))
                 return NULL;
 
         return g_steal_pointer(&host);

@@ -17,6 +17,24 @@ void type_spec_free(TypeSpec *type) {
         g_free(type);
 }
 
+void mig_profile_free(MigProfile *profile) {
+        if (!profile)
+                return;
+
+        g_free(profile->name);
+        if (profile->starts)
+                g_array_unref(profile->starts);
+        g_free(profile);
+}
+
+void mig_spec_free(MigSpec *mig) {
+        if (!mig)
+                return;
+
+        g_ptr_array_unref(mig->profiles);
+        g_free(mig);
+}
+
 GpuSpec *gpu_spec_new(void) {
         GpuSpec *gpu = g_new0(GpuSpec, 1);
 
@@ -25,6 +43,7 @@ GpuSpec *gpu_spec_new(void) {
         gpu->class = 0x030200;
         gpu->vf_stride = 1;
         gpu->driver_max_vfs = gpu->enables_at_most = UINT_MAX;
+        gpu->denied = g_array_new(FALSE, FALSE, sizeof(unsigned));
         gpu->types = g_ptr_array_new_with_free_func((GDestroyNotify) type_spec_free);
         return gpu;
 }
@@ -41,6 +60,11 @@ void gpu_spec_unref(GpuSpec *gpu) {
         g_free(gpu->board);
         g_free(gpu->driver);
         g_free(gpu->home_driver);
+        g_free(gpu->product);
+        g_free(gpu->serial);
+        g_free(gpu->uuid);
+        mig_spec_free(gpu->mig);
+        g_array_unref(gpu->denied);
         g_ptr_array_unref(gpu->types);
         g_free(gpu);
 }
@@ -50,6 +74,7 @@ HostSpec *host_spec_new(const char *name) {
 
         host->name = g_strdup(name);
         host->iommu = true;
+        host->nvml_lacks = g_ptr_array_new_with_free_func(g_free);
         host->gpus = g_ptr_array_new_with_free_func((GDestroyNotify) gpu_spec_unref);
         return host;
 }
@@ -60,8 +85,35 @@ void host_spec_free(HostSpec *host) {
 
         g_free(host->name);
         g_free(host->description);
+        g_free(host->driver_version);
+        g_ptr_array_unref(host->nvml_lacks);
         g_ptr_array_unref(host->gpus);
         g_free(host);
+}
+
+char *uuid_of(const char *prefix, const char *text) {
+        g_autofree char *sum = g_compute_checksum_for_string(G_CHECKSUM_SHA1, text, -1);
+
+        return g_strdup_printf("%s%.8s-%.4s-4%.3s-8%.3s-%.12s", prefix, sum, sum + 8, sum + 12, sum + 15,
+                               sum + 18);
+}
+
+void gpu_spec_identify(GpuSpec *gpu, const char *which) {
+        g_autofree char *sum = g_compute_checksum_for_string(G_CHECKSUM_SHA1, which, -1);
+
+        sum[8] = '\0';
+        if (!gpu->serial)
+                gpu->serial = g_strdup_printf("132%010" G_GUINT64_FORMAT, g_ascii_strtoull(sum, NULL, 16));
+        if (!gpu->uuid)
+                gpu->uuid = uuid_of("GPU-", g_str_equal(gpu->serial, "none") ? which : gpu->serial);
+}
+
+bool host_spec_has_nvidia(const HostSpec *host) {
+        for (unsigned i = 0; i < host->gpus->len; i++)
+                if (g_strcmp0(((GpuSpec *) host->gpus->pdata[i])->home_driver, "nvidia") == 0)
+                        return true;
+
+        return false;
 }
 
 CarvedPciAddress gpu_spec_vf_address(const GpuSpec *gpu, unsigned index) {
@@ -78,6 +130,11 @@ static int compare_gpus(const void *a, const void *b) {
 }
 
 void host_spec_add(HostSpec *host, GpuSpec *gpu) {
+        char address[CARVED_PCI_ADDRESS_MAX];
+        g_autofree char *which = g_strdup_printf("%s@%s", gpu->board ?: "card",
+                                                 carved_pci_address_format(&gpu->address, address));
+
+        gpu_spec_identify(gpu, which);
         g_ptr_array_add(host->gpus, gpu_spec_ref(gpu));
         g_ptr_array_sort(host->gpus, compare_gpus);
 }
@@ -149,6 +206,11 @@ bool host_spec_merge(HostSpec *host, HostSpec *other, GError **error) {
         host->mtty |= other->mtty;
         host->iommu &= other->iommu;
         host->vfio_cdev |= other->vfio_cdev;
+        host->nvml = MAX(host->nvml, other->nvml);
+        for (unsigned i = 0; i < other->nvml_lacks->len; i++)
+                g_ptr_array_add(host->nvml_lacks, g_strdup(other->nvml_lacks->pdata[i]));
+        if (other->driver_version && !host->driver_version)
+                host->driver_version = g_strdup(other->driver_version);
         return true;
 }
 
@@ -206,7 +268,10 @@ HostSpec *host_spec_scale(const char *name, GError **error) {
         }
 
         host = host_spec_new(name);
-        for (unsigned i = 0; i < gpus; i++)
-                g_ptr_array_add(host->gpus, scale_gpu(i, vfs, types));
+        for (unsigned i = 0; i < gpus; i++) {
+                g_autoptr(GpuSpec) gpu = scale_gpu(i, vfs, types);
+
+                host_spec_add(host, gpu);
+        }
         return g_steal_pointer(&host);
 }

@@ -100,7 +100,8 @@ static bool set_up(Init *init, GError **error) {
         }
 
         return install_vendor_files(init, error) && dbus_start(init, error) &&
-               daemon_open_notify(init, error) && control_open(init, error);
+               daemon_open_notify(init, error) && control_open(init, error) && nvml_install(init, error) &&
+               nvml_open(init, error);
 }
 
 static void reap(Init *init) {
@@ -146,6 +147,7 @@ static void loop_until(Init *init, bool (*end)(Init *init)) {
                         { init->signal_fd, POLLIN, 0 },
                         { init->notify_fd, POLLIN, 0 },
                         { init->control_fd, POLLIN, 0 },
+                        { init->nvml_fd, POLLIN, 0 },
                 };
 
                 kernel_unlock(init->kernel);
@@ -158,6 +160,8 @@ static void loop_until(Init *init, bool (*end)(Init *init)) {
                         daemon_read_notify(init);
                 if (fds[2].revents)
                         control_accept(init);
+                if (fds[3].revents)
+                        nvml_accept(init);
         }
 }
 
@@ -217,8 +221,9 @@ static void *stop_daemon(void *data) {
         return NULL;
 }
 
-/* glibc's malloc, out of arenas, asks /sys how many CPUs there are. This process answers what is asked of that
- * /sys, and may hold its lock while it allocates: it would wait for itself. With a limit given, it never asks. */
+/* glibc's malloc, out of arenas, asks /sys how many CPUs there are. This process answers what is asked of
+ * that /sys, and may hold its lock while it allocates: it would wait for itself. With a limit given, it never
+ * asks. */
 static void keep_malloc_from_sysfs(void) {
         mallopt(M_ARENA_MAX, 8);
 }

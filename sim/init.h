@@ -15,6 +15,7 @@ typedef struct Options {
         char *policy;   /* the bus policy that is shipped */
         char *daemon;   /* program */
         char *simctl;   /* program that plays a VM */
+        char *nvml;     /* the simulated libnvidia-ml.so.1 */
         char *state_dir;
         bool no_daemon;
         bool no_wait;
@@ -36,7 +37,8 @@ typedef struct Init {
         char *daemon_says;  /* its last STATUS= */
         bool stopping;      /* asked from outside to end */
 
-        int signal_fd, notify_fd, control_fd;
+        int signal_fd, notify_fd, control_fd, nvml_fd;
+        unsigned plugged; /* how many cards were put in that the host file does not have */
 } Init;
 
 /* Returns what the whole shall exit with. */
@@ -53,6 +55,11 @@ bool daemon_open_notify(Init *init, GError **error);
 
 /* bus.c is taken by the kernel's buses. */
 bool dbus_start(Init *init, GError **error);
+
+/* nvml-server.c: each process that has NVML open is served in a thread of its own. */
+bool nvml_install(Init *init, GError **error);
+bool nvml_open(Init *init, GError **error);
+void nvml_accept(Init *init);
 
 /* control.c: requests of carved-simctl, each in a thread of its own. */
 bool control_open(Init *init, GError **error);

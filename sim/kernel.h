@@ -6,6 +6,7 @@
 
 #include <glib.h>
 
+#include "host.h"
 #include "tree.h"
 
 /* The simulated kernel: one lock, one clock, one log, and the roots of its tree.
@@ -42,11 +43,13 @@ typedef struct Kernel {
         Pace pace;
         bool booting; /* no time passes, nobody is told: the host is being built */
         bool iommu;
-        bool vgpud_ran;  /* nvidia-vgpud, on hosts where it had not at boot */
-        bool vfio_cdev;  /* 6.6 and later: /dev/vfio/devices/vfioN beside the groups */
-        bool rebooting;  /* nothing sleeps any more: whoever is inside finishes and leaves */
-        unsigned inside; /* reads, writes and background work under way */
-        uint64_t boot;   /* counts reboots: background work of an earlier one gives up */
+        NvmlState nvml;       /* what its libnvidia-ml.so.1 meets */
+        char *driver_version; /* or NULL */
+        bool vgpud_ran;       /* nvidia-vgpud, on hosts where it had not at boot */
+        bool vfio_cdev;       /* 6.6 and later: /dev/vfio/devices/vfioN beside the groups */
+        bool rebooting;       /* nothing sleeps any more: whoever is inside finishes and leaves */
+        unsigned inside;      /* reads, writes and background work under way */
+        uint64_t boot;        /* counts reboots: background work of an earlier one gives up */
 
         Uevents *uevents;
         Rules *rules;
@@ -61,6 +64,8 @@ typedef struct Kernel {
         GHashTable *vfio_groups;   /* number → VfioGroup */
         GPtrArray *holds;          /* of Hold: who has what open */
         GPtrArray *removed;        /* PciDevice specs taken out by `remove`, for `rescan` */
+        GPtrArray *nvml_sessions;  /* of NvmlSession: who has NVML open */
+        uint32_t nvml_tokens;      /* counts what NVML hands out */
         Node *mdev_class;
         struct MdevParent *mtty;
         unsigned mtty_ports_free;

@@ -49,6 +49,7 @@ static void options_clear(Options *options) {
         g_free(options->policy);
         g_free(options->daemon);
         g_free(options->simctl);
+        g_free(options->nvml);
         g_free(options->state_dir);
 }
 
@@ -63,6 +64,7 @@ static void find_files(Options *options) {
         options->policy =
                 built ? g_strdup_printf("%s/../dbus/org.carved1.conf", dir) : g_strdup(CARVED_BUS_POLICY);
         options->simctl = g_strdup_printf("%s/carved-simctl", dir);
+        options->nvml = g_strdup_printf("%s/libnvidia-ml.so.1", built ? dir : CARVED_SIM_LIBDIR);
         if (!options->daemon)
                 options->daemon =
                         built ? g_strdup_printf("%s/../daemon/carved", dir) : g_strdup(CARVED_DAEMON);

@@ -3,12 +3,14 @@
 #include <errno.h>
 #include <string.h>
 
-#include "nvidia.h"
+#include "nvml.h"
 #include "rules.h"
 
 static void nvidia_finalize(void *object) {
         Nvidia *nvidia = object;
 
+        nvidia_mig_wipe(nvidia);
+        g_ptr_array_unref(nvidia->instances);
         g_ptr_array_unref(nvidia->vgpus);
         object_unref(nvidia->pf);
         g_free(nvidia->lock_text);
@@ -17,11 +19,15 @@ static void nvidia_finalize(void *object) {
 }
 
 unsigned nvidia_usage(const Nvidia *nvidia) {
-        unsigned usage = nvidia->pf->users;
+        unsigned usage = nvidia->pf->users + nvml_users(nvidia->pf->device.kernel, nvidia, NULL);
 
         for (unsigned i = 0; i < nvidia->vgpus->len; i++)
                 usage += nvidia_vgpu_in_use(nvidia->vgpus->pdata[i]);
         return usage;
+}
+
+void nvidia_new_generation(Nvidia *nvidia) {
+        nvidia->generation = ++nvidia->pf->device.kernel->nvml_tokens;
 }
 
 /* Whether types are still to come here. Not on a VF that somebody unbound by hand once: the driver has lost
@@ -133,6 +139,26 @@ static void bind_vfs_work(Kernel *kernel, void *data) {
         object_unref(nvidia);
 }
 
+static bool minor_taken(const Kernel *kernel, unsigned minor) {
+        for (unsigned i = 0; i < kernel->pci->devices->len; i++) {
+                const PciDevice *pci = kernel->pci->devices->pdata[i];
+
+                if (pci->nvidia && !pci->physfn && pci->nvidia->minor == minor)
+                        return true;
+        }
+
+        return false;
+}
+
+/* The lowest that no card has: a card may have another one after each probe. */
+static unsigned free_minor(const Kernel *kernel) {
+        unsigned minor = 0;
+
+        while (minor_taken(kernel, minor))
+                minor++;
+        return minor;
+}
+
 static int probe_pf(PciDevice *pf) {
         Kernel *kernel = pf->device.kernel;
         Nvidia *nvidia;
@@ -143,6 +169,9 @@ static int probe_pf(PciDevice *pf) {
         object_init(nvidia, nvidia_finalize);
         nvidia->pf = object_ref(pf);
         nvidia->vgpus = g_ptr_array_new();
+        nvidia->instances = g_ptr_array_new();
+        nvidia->minor = free_minor(kernel);
+        nvidia_new_generation(nvidia);
         pf->nvidia = nvidia;
         nvidia_proc_add(nvidia);
 
@@ -317,8 +346,10 @@ int nvidia_reload(Kernel *kernel, unsigned away_ms) {
         /* From here on it takes no card any more; those it has must let go. */
         driver->unloading = true;
         object_ref(driver);
-        for (unsigned i = 0; i < list->len; i++)
+        for (unsigned i = 0; i < list->len; i++) {
                 strip(list->pdata[i], driver);
+                nvidia_mig_cold(list->pdata[i]);
+        }
         while (driver->bound > 0) {
                 PciDevice *pci = next_bound(kernel, driver);
 
@@ -338,6 +369,24 @@ int nvidia_reload(Kernel *kernel, unsigned away_ms) {
         driver_uevent(driver, "add");
         object_unref(driver);
         return 0;
+}
+
+int nvidia_reset(PciDevice *pf) {
+        Driver *driver = pf->device.driver;
+        int r;
+
+        if (!pf->nvidia || pf->nvidia->leaving)
+                return -ENODEV;
+        if (nvidia_usage(pf->nvidia) > 0)
+                return -EBUSY;
+
+        device_lock(&pf->device);
+        strip(pf, driver);
+        nvidia_mig_reset(pf);
+        pf->spec->gpu_lost = false;
+        r = pf->device.gone || pf->device.driver ? -ENODEV : device_bind(&pf->device, driver);
+        device_unlock(&pf->device);
+        return MIN(r, 0);
 }
 
 void nvidia_vgpud(Kernel *kernel) {

@@ -12,7 +12,10 @@ typedef struct Vgpu Vgpu;
 struct Nvidia {
         Object object;
         PciDevice *pf;
-        GPtrArray *vgpus; /* of Vgpu: all of this card */
+        GPtrArray *vgpus;     /* of Vgpu: all of this card */
+        GPtrArray *instances; /* of GpuInstance, by id */
+        uint32_t generation;  /* which life of the card: handles of NVML are for one */
+        unsigned minor;
         bool unbind_lock;
         bool leaving;    /* the PF is being unbound: nothing new */
         char *lock_text; /* written to unbindLock, acted on at close */
@@ -23,7 +26,8 @@ struct Vgpu {
         Nvidia *nvidia;
         PciDevice *on; /* a VF, or a GPU without SR-IOV */
         const TypeSpec *type;
-        Mdev *mdev; /* NULL: vendor VFIO */
+        Mdev *mdev;             /* NULL: vendor VFIO */
+        struct GpuInstance *gi; /* MIG-backed: what it lives in */
         char *params;
         int64_t plugin_until; /* the VM has gone, its plugin process has not: until then */
 };
@@ -41,6 +45,13 @@ typedef enum RmStatus {
 #define VGPUS_PER_GPU_MAX 32
 
 void nvidia_init(Kernel *kernel);
+
+/* The card has been reset, or begins. */
+void nvidia_new_generation(Nvidia *nvidia);
+
+/* nvidia-smi --gpu-reset: back as after power on, VFs off, MIG mode as asked for. -EBUSY while in use,
+ * -ENODEV without the driver. */
+int nvidia_reset(PciDevice *pf);
 
 /* rmmod and modprobe: all cards at once. -EBUSY while one is in use. */
 int nvidia_reload(Kernel *kernel, unsigned away_ms);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "mdev.h"
-#include "pci.h"
+#include "nvidia-mig.h"
 
 static void pci_finalize(void *object) {
         PciDevice *pci = object;
@@ -98,6 +98,8 @@ PciDevice *pci_new_function(Kernel *kernel, GpuSpec *spec, const CarvedPciAddres
         pci->revision = spec->revision;
         pci->numa_node = spec->numa_node;
         pci->irq = physfn ? 0 : 16 + address->bus;
+        if (!physfn)
+                nvidia_mig_cold(pci);
         pci_config_fill(pci);
 
         pci_add_files(pci, above ? above->dir : host_bridge(kernel, address->domain));

@@ -32,7 +32,8 @@ struct PciDevice {
         /* A PF. */
         unsigned num_vfs;
         bool autoprobe;
-        PciDevice *vfs[256]; /* [0, num_vfs) */
+        bool mig_mode, mig_pending; /* outlive the driver, if not its module */
+        PciDevice *vfs[256];        /* [0, num_vfs) */
 
         /* A VF. */
         PciDevice *physfn;

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "nvml.h"
 #include "rules.h"
 
 #define RULES_MAX    1024
@@ -85,9 +86,33 @@ static bool ends_in_backslash(const char *word) {
         return backslashes % 2 == 1;
 }
 
+static bool parse_nvml_value(Rule *rule, const char *word, char **ret_why) {
+        nvmlReturn_t code;
+
+        if (g_str_equal(word, "ignore"))
+                rule->error = 0;
+        else if (g_str_equal(word, "crash"))
+                rule->error = RULE_NVML_CRASH;
+        else if (g_str_equal(word, "crash-after"))
+                rule->error = RULE_NVML_CRASH_AFTER;
+        else if (nvml_code_parse(word, &code) && code != NVML_SUCCESS)
+                rule->error = (int) code;
+        else {
+                *ret_why = g_strdup_printf(
+                        "'%s' is not an error of NVML, such as IN_USE or 19; or 'ignore', 'crash', "
+                        "'crash-after'",
+                        word);
+                return false;
+        }
+
+        return true;
+}
+
 static bool parse_value(Rule *rule, const char *word, char **ret_why) {
         switch (rule->kind) {
         case RULE_FAIL:
+                if (rule->nvml)
+                        return parse_nvml_value(rule, word, ret_why);
                 rule->error = g_str_equal(word, "ignore") ? 0 : errno_from_name(word);
                 if (rule->error == 0 && !g_str_equal(word, "ignore")) {
                         *ret_why = g_strdup_printf(
@@ -156,6 +181,7 @@ Rule *rule_parse(const char *const *words, char **ret_why) {
         rule->kind = (RuleKind) kind;
         rule->op = RULE_WRITE;
         rule->pattern = g_strdup(words[1]);
+        rule->nvml = g_str_has_prefix(words[1], "nvml/");
         rule->nth = 1;
         rule->times = 1;
 
@@ -164,8 +190,23 @@ Rule *rule_parse(const char *const *words, char **ret_why) {
         for (const char *const *word = words + 3; *word; word++)
                 if (!parse_option(rule, *word, ret_why))
                         return NULL;
+        if (rule->nvml && rule->op == RULE_READ) {
+                *ret_why = g_strdup("calls of NVML are neither texts nor op=read");
+                return NULL;
+        }
 
         return g_steal_pointer(&rule);
+}
+
+static const char *error_name(const Rule *rule) {
+        if (rule->error == 0)
+                return "ignore";
+        if (!rule->nvml)
+                return strerrorname_np(rule->error);
+        if (rule->error == RULE_NVML_CRASH)
+                return "crash";
+        return rule->error == RULE_NVML_CRASH_AFTER ? "crash-after"
+                                                    : nvml_code_name((nvmlReturn_t) rule->error);
 }
 
 char *rule_format(const Rule *rule) {
@@ -173,8 +214,7 @@ char *rule_format(const Rule *rule) {
 
         switch (rule->kind) {
         case RULE_FAIL:
-                value = g_strdup_printf("fail %s %s", rule->pattern,
-                                        rule->error ? strerrorname_np(rule->error) : "ignore");
+                value = g_strdup_printf("fail %s %s", rule->pattern, error_name(rule));
                 break;
         case RULE_DELAY:
                 value = g_strdup_printf("delay %s %ums", rule->pattern, rule->ms);
@@ -226,12 +266,14 @@ void rules_print(Rules *rules, GString *out) {
         }
 }
 
-static bool rule_strikes(Rule *rule, RuleOp op, const char *path) {
-        if (rule->op != op || fnmatch(rule->pattern, path, 0) != 0)
-                return false;
-
+/* It matches once more: does it strike? */
+static bool is_its_turn(Rule *rule) {
         rule->matched++;
         return rule->matched >= rule->nth && rule->matched - rule->nth < rule->times;
+}
+
+static bool rule_strikes(Rule *rule, RuleOp op, const char *path) {
+        return rule->op == op && fnmatch(rule->pattern, path, 0) == 0 && is_its_turn(rule);
 }
 
 bool rules_concern(Rules *rules, const char *path) {
@@ -267,6 +309,38 @@ int rules_apply(Kernel *kernel, RuleOp op, const char *path, GString *out) {
         }
 
         /* The list may change while this one sleeps, so the verdict is made before. */
+        if (ms > 0)
+                kernel_sleep(kernel, ms);
+        return result;
+}
+
+static bool matches_any(const Rule *rule, const char *const *paths) {
+        for (; *paths; paths++)
+                if (fnmatch(rule->pattern, *paths, 0) == 0)
+                        return true;
+
+        return false;
+}
+
+int rules_apply_nvml(Kernel *kernel, const char *function, const char *address, const char *version) {
+        g_autofree char *bare = g_strdup_printf("nvml/%s", function);
+        g_autofree char *on = address ? g_strdup_printf("%s/%s", bare, address) : NULL;
+        g_autofree char *with = version ? g_strdup_printf("%s/%s", on ?: bare, version) : NULL;
+        const char *const paths[] = { bare, on ?: bare, with ?: bare, NULL };
+        int result = RULE_NVML_NONE;
+        unsigned ms = 0;
+
+        for (unsigned i = 0; kernel->rules && i < kernel->rules->list->len; i++) {
+                Rule *rule = kernel->rules->list->pdata[i];
+
+                if (!rule->nvml || !matches_any(rule, paths) || !is_its_turn(rule))
+                        continue;
+                if (rule->kind == RULE_DELAY)
+                        ms = MIN(ms + rule->ms, DELAY_MAX_MS);
+                else if (result == RULE_NVML_NONE)
+                        result = rule->error ? rule->error : RULE_NVML_IGNORE;
+        }
+
         if (ms > 0)
                 kernel_sleep(kernel, ms);
         return result;

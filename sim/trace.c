@@ -55,6 +55,11 @@ void trace_log_reads(Trace *trace, bool on) {
         trace->reads = on;
 }
 
+void trace_nvml(Trace *trace, int pid, const char *what, const char *result, int64_t usec) {
+        add(trace, g_strdup_printf("%10.3f %d nvml %s = %s (%.1f ms)", seconds(trace), pid, what, result,
+                                   (double) usec / 1000));
+}
+
 void trace_kernel(Trace *trace, const char *text) {
         if (trace)
                 add(trace, g_strdup_printf("%10.3f kernel: %s", seconds(trace), text));

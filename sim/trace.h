@@ -20,6 +20,9 @@ void trace_read(Trace *trace, int pid, const char *how, const char *path, int re
 bool trace_logs_reads(const Trace *trace);
 void trace_log_reads(Trace *trace, bool on);
 
+/* @what: the call, its card and its numbers. */
+void trace_nvml(Trace *trace, int pid, const char *what, const char *result, int64_t usec);
+
 void trace_kernel(Trace *trace, const char *text);
 void trace_clear(Trace *trace);
 

@@ -160,9 +160,10 @@ static char *as_nobody(int *ret_code, const char *arguments) {
 
         g_free(shell(NULL,
                      "chmod 755 %s && mkdir -p %s/b/sim %s/d && cp -r %s/../dbus %s/b && "
-                     "cp -r %s/carved-sim %s/carved-simctl %s/hosts %s/boards %s/sriov-manage %s/b/sim && "
+                     "cd %s && cp -r carved-sim carved-simctl hosts boards sriov-manage libnvidia-ml.so.1 "
+                     "%s/b/sim && "
                      "mknod -m 666 %s/d/fuse c 10 229",
-                     dir, dir, dir, from, dir, from, from, from, from, from, dir, dir));
+                     dir, dir, dir, from, dir, from, dir, dir));
         return shell(ret_code,
                      "unshare -m bash -c 'mount --bind %s/d/fuse /dev/fuse && cd / && PATH=%s/b/sim:$PATH "
                      "exec setpriv "
