@@ -46,6 +46,8 @@ static int hold_failed(GString *out, const char *name, int r) {
                 return failed(out, "'%s' can't be opened: it has no type, or no driver for that", name);
         case -EBUSY:
                 return failed(out, "'%s' is held already, or its driver is locked", name);
+        case -EINVAL:
+                return failed(out, "'%s' can't be where its placement id says", name);
         default:
                 return failed(out, "'%s' can't be held: %s", name, g_strerror(-r));
         }
@@ -80,10 +82,19 @@ static int verb_hold(Init *init, const char *const *args, GString *out) {
         Hold *hold;
         int pid, r;
 
+        if (args[1] &&
+            (!g_str_has_prefix(args[1], "vm=") || !carved_uuid_is_valid(args[1] + strlen("vm=")))) {
+                g_string_append_printf(out, "'%s' is not vm=UUID\n", args[1]);
+                return 2;
+        }
         r = hold_begin(init->kernel, args[0], &hold, &node);
         if (r < 0)
                 return hold_failed(out, args[0], r);
 
+        if (args[1]) {
+                g_free(hold->vm);
+                hold->vm = g_strdup(args[1] + strlen("vm="));
+        }
         r = start_holder(init, hold, node);
         if (r < 0) {
                 if (hold->pid <= 0)
@@ -429,7 +440,7 @@ static int verb_reboot(Init *init, const char *const *args, GString *out) {
 }
 
 static const Verb verbs[] = {
-        { "hold", 1, 1, true, verb_hold },
+        { "hold", 1, 2, true, verb_hold },
         { "release", 1, 2, true, verb_release },
         { "unplug", 1, 1, true, verb_unplug },
         { "plug", 1, 3, true, verb_plug },

@@ -27,6 +27,14 @@ Hold *hold_find_pid(Kernel *kernel, int pid) {
         return NULL;
 }
 
+Hold *hold_find_vgpu(Kernel *kernel, const Vgpu *vgpu) {
+        for (unsigned i = 0; i < kernel->holds->len; i++)
+                if (same_target(kernel->holds->pdata[i], vgpu->mdev, vgpu->on))
+                        return kernel->holds->pdata[i];
+
+        return NULL;
+}
+
 /* A whole GPU: as a client of its driver. */
 static int begin_gpu(PciDevice *pf) {
         if (!pf->nvidia)
@@ -69,11 +77,16 @@ int hold_begin(Kernel *kernel, const char *name, Hold **ret, char **ret_node) {
                 r = begin_vf(pci, &node);
         else
                 r = begin_gpu(pci);
+        if (r == 0 && mdev && mdev->parent->device->bus)
+                r = nvidia_placement_check(mdev->data);
+        else if (r == 0 && pci && pci->physfn && pci->nvidia)
+                r = nvidia_placement_check(nvidia_vgpu_on(pci->nvidia, pci));
         if (r < 0)
                 return r;
 
         hold = g_new0(Hold, 1);
         hold->name = g_strdup(name);
+        hold->vm = uuid_of("", name);
         hold->mdev = object_ref(mdev);
         hold->pci = object_ref(pci);
         g_ptr_array_add(kernel->holds, hold);
@@ -110,6 +123,7 @@ void hold_end(Kernel *kernel, Hold *hold) {
         object_unref(hold->mdev);
         object_unref(hold->pci);
         g_free(hold->name);
+        g_free(hold->vm);
         g_free(hold);
         kernel_wake(kernel);
 }

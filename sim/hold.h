@@ -8,6 +8,7 @@
 
 typedef struct Hold {
         char *name;         /* UUID or address */
+        char *vm;           /* the VM's UUID */
         int pid;            /* 0 until it runs */
         unsigned linger_ms; /* how long the plugin of a vGPU stays about when it has ended */
         Mdev *mdev;
@@ -15,12 +16,15 @@ typedef struct Hold {
 } Hold;
 
 /* Counts the device as in use from now on. -ENOENT: no such; -ENODEV: a VF without type; -EBUSY: held, or
- * locked.
+ * locked; -EINVAL: it can't be where it was told to be.
  * @ret_node is what its process shall open, or NULL. */
 int hold_begin(Kernel *kernel, const char *name, Hold **ret, char **ret_node);
 
 /* The process has gone. */
 void hold_end(Kernel *kernel, Hold *hold);
+
+/* Who runs this vGPU; NULL: nobody. */
+Hold *hold_find_vgpu(Kernel *kernel, const Vgpu *vgpu);
 
 Hold *hold_find(Kernel *kernel, const char *name);
 Hold *hold_find_pid(Kernel *kernel, int pid);

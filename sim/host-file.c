@@ -296,6 +296,7 @@ static const Key gpu_keys[] = {
         { "memory-mib", host_file_count, G_STRUCT_OFFSET(GpuSpec, memory_mib) },
         { "mig", host_file_mig },
         { "mixed-size", host_file_bool, G_STRUCT_OFFSET(GpuSpec, mixed_size) },
+        { "equal-placements", host_file_bool, G_STRUCT_OFFSET(GpuSpec, equal_placements) },
         { "placements", read_placements },
         { "placements-denied", read_denied },
         { "gpu-lost", host_file_bool, G_STRUCT_OFFSET(GpuSpec, gpu_lost) },

@@ -17,6 +17,10 @@ void type_spec_free(TypeSpec *type) {
         g_free(type);
 }
 
+uint64_t type_spec_framebuffer(const TypeSpec *type) {
+        return ((uint64_t) type->framebuffer_mib << 20) / 16 * 15;
+}
+
 void mig_profile_free(MigProfile *profile) {
         if (!profile)
                 return;

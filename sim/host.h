@@ -76,11 +76,12 @@ typedef struct GpuSpec {
         char *product;       /* as NVML names it */
         char *serial, *uuid; /* of this very card; serial "none": it has none to tell */
         unsigned memory_mib;
-        MigSpec *mig;         /* NULL: it can't */
-        bool mixed_size;      /* it can have vGPUs of several sizes at once */
-        bool even_placements; /* … at even distances, as Blackwell has it */
-        GArray *denied;       /* of unsigned: where none of 1 GiB may be then */
-        bool gpu_lost;        /* fell off the bus: the driver has it, and reaches nothing */
+        MigSpec *mig;          /* NULL: it can't */
+        bool mixed_size;       /* it can have vGPUs of several sizes at once */
+        bool equal_placements; /* it tells places for vGPUs of one size, too */
+        bool even_placements;  /* … at even distances, as Blackwell has it */
+        GArray *denied;        /* of unsigned: where none of 1 GiB may be then */
+        bool gpu_lost;         /* fell off the bus: the driver has it, and reaches nothing */
 
         bool inforom_mig; /* no description: what the card itself remembers */
 
@@ -125,6 +126,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(MigSpec, mig_spec_free)
 void mig_profile_free(MigProfile *profile);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(MigProfile, mig_profile_free)
 
+/* In bytes: slightly less than nominal, some is kept back for the host. */
+uint64_t type_spec_framebuffer(const TypeSpec *type);
 void type_spec_free(TypeSpec *type);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(TypeSpec, type_spec_free)
 

@@ -49,6 +49,40 @@ static const Attr vgpu_attrs[] = {
         {},
 };
 
+/* Only while a VM has it, they say. */
+static int placement_show(void *owner, const Attr *attr, GString *out) {
+        const Vgpu *vgpu = vgpu_of(owner);
+
+        if (!vgpu)
+                return -ENODEV;
+        if (nvidia_vgpu_in_use(vgpu))
+                nvidia_placement_show(vgpu, out);
+        else
+                g_string_append(out, "Not Applicable\n");
+        return 0;
+}
+
+static int placement_store(void *owner, const Attr *attr, const char *text, size_t len) {
+        return vgpu_of(owner) ? nvidia_placement_store(vgpu_of(owner), text) : -ENODEV;
+}
+
+static int gi_show(void *owner, const Attr *attr, GString *out) {
+        if (!vgpu_of(owner))
+                return -ENODEV;
+
+        nvidia_gi_show(vgpu_of(owner), out);
+        return 0;
+}
+
+/* What drivers that know MIG and mixed sizes have beside those. */
+static const Attr newer_attrs[] = {
+        { "gpu_instance_id", 0444, gi_show },
+        { "placement_id", 0644, placement_show, placement_store },
+        { "vgpu_params", 0644, params_show, params_store },
+        { "vm_name", 0444, vm_name_show },
+        {},
+};
+
 static int mdev_probe(Mdev *mdev) {
         PciDevice *on = pci_device(mdev->parent->device);
         Nvidia *nvidia = mdev->parent->data;
@@ -59,7 +93,8 @@ static int mdev_probe(Mdev *mdev) {
         if (on->device.driver == nvidia->pf->device.driver)
                 status = nvidia_may_create(nvidia, on, type);
         if (status != RM_OK) {
-                kernel_log(on->device.kernel, "NVRM: Failed to add vgpu create request: 0x%x", status);
+                kernel_log(on->device.kernel, "NVRM: Failed to add vgpu create request: 0x%x",
+                           RM_CODE(status));
                 return -EIO;
         }
 
@@ -84,19 +119,18 @@ static int mdev_may_remove(Mdev *mdev) {
         return nvidia_wait_plugin(on->device.kernel, ((Vgpu *) mdev->data)->plugin_until);
 }
 
-static const MdevOps ops = {
-        .driver = "nvidia-vgpu-vfio",
-        .device_api = "vfio-pci",
-        .group = "nvidia",
-        .group_attrs = vgpu_attrs,
-        .available = mdev_available,
-        .probe = mdev_probe,
-        .remove = mdev_gone,
-        .may_remove = mdev_may_remove,
-};
+#define OPS(attrs)                                                                                           \
+        {                                                                                                    \
+                .driver = "nvidia-vgpu-vfio", .device_api = "vfio-pci", .group = "nvidia",                   \
+                .group_attrs = attrs, .available = mdev_available, .probe = mdev_probe, .remove = mdev_gone, \
+                .may_remove = mdev_may_remove                                                                \
+        }
+
+static const MdevOps ops = OPS(vgpu_attrs), newer_ops = OPS(newer_attrs);
 
 void nvidia_mdev_publish(Nvidia *nvidia, PciDevice *on) {
-        on->mdev = mdev_register_parent(&on->device, &ops, nvidia);
+        on->mdev = mdev_register_parent(&on->device,
+                                        on->spec->mig || on->spec->mixed_size ? &newer_ops : &ops, nvidia);
 
         for (unsigned i = 0; i < on->spec->types->len; i++) {
                 const TypeSpec *type = on->spec->types->pdata[i];

@@ -60,6 +60,7 @@ nvmlReturn_t nvidia_mig_set_mode(Nvidia *nvidia, bool on, unsigned others, nvmlR
                 return NVML_SUCCESS;
 
         nvidia_mig_reset(pf);
+        nvidia->mixed_size = false;
         nvidia_new_generation(nvidia);
         return NVML_SUCCESS;
 }
@@ -190,6 +191,39 @@ void nvidia_mig_wipe(Nvidia *nvidia) {
         for (unsigned i = 0; i < nvidia->instances->len; i++)
                 instance_free(nvidia->instances->pdata[i]);
         g_ptr_array_set_size(nvidia->instances, 0);
+}
+
+static bool has_room(const Nvidia *nvidia, const GpuInstance *gi, const TypeSpec *type) {
+        unsigned count = 0;
+
+        for (unsigned i = 0; i < nvidia->vgpus->len; i++) {
+                const Vgpu *vgpu = nvidia->vgpus->pdata[i];
+
+                if (vgpu->gi != gi)
+                        continue;
+                if (!gi->mixed_size && vgpu->type->framebuffer_mib != type->framebuffer_mib)
+                        return false;
+                count++;
+        }
+        if (gi->mixed_size) {
+                g_autoptr(GArray) left = nvidia_free_placements(nvidia, gi, type);
+
+                return left->len > 0;
+        }
+
+        return count < type->max_per_gi;
+}
+
+/* Nobody can choose, and nobody has said how the driver does: the last one. */
+GpuInstance *nvidia_mig_room(const Nvidia *nvidia, const TypeSpec *type) {
+        for (unsigned i = nvidia->instances->len; i > 0; i--) {
+                GpuInstance *gi = nvidia->instances->pdata[i - 1];
+
+                if (gi->profile->id == type->gi_profile && has_room(nvidia, gi, type))
+                        return gi;
+        }
+
+        return NULL;
 }
 
 GpuInstance *nvidia_mig_find(const Nvidia *nvidia, unsigned id) {

@@ -18,6 +18,7 @@ typedef struct GpuInstance {
         unsigned id; /* tells where it is; free again when it is destroyed */
         unsigned start;
         const MigProfile *profile;
+        bool mixed_size;     /* vGPUs of several sizes in it */
         GPtrArray *computes; /* of ComputeInstance, by id */
 } GpuInstance;
 
@@ -42,6 +43,18 @@ nvmlReturn_t nvidia_mig_destroy(Nvidia *nvidia, GpuInstance *gi);
 void nvidia_mig_wipe(Nvidia *nvidia);
 
 GpuInstance *nvidia_mig_find(const Nvidia *nvidia, unsigned id);
+
+/* The instance that a vGPU of this type would live in; NULL: there is no room in any. */
+GpuInstance *nvidia_mig_room(const Nvidia *nvidia, const TypeSpec *type);
+
+/* nvidia-placement.c: where vGPUs of mixed sizes may be. @gi: NULL for the whole card. Lists are of
+ * unsigned. */
+unsigned nvidia_placement_size(const TypeSpec *type);
+GArray *nvidia_placements(const GpuSpec *spec, const TypeSpec *type);
+GArray *nvidia_equal_placements(const TypeSpec *type); /* while all are of one size */
+GArray *nvidia_free_placements(const Nvidia *nvidia, const GpuInstance *gi, const TypeSpec *type);
+bool nvidia_is_mixed(const Nvidia *nvidia, const GpuInstance *gi);
+nvmlReturn_t nvidia_set_mixed(Nvidia *nvidia, GpuInstance *gi, bool on);
 
 /* Compute instances. A profile's id is its place in the enumeration; @ret_slices: how large. */
 bool nvidia_ci_profile(const GpuInstance *gi, unsigned id, unsigned *ret_slices);

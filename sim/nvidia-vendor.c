@@ -75,6 +75,8 @@ static int refusal(PciDevice *vf, RmStatus status) {
                 return -ENOSPC;
         case RM_UNKNOWN:
                 return -ENODEV;
+        case RM_MIG:
+                return -EINVAL;
         case RM_OK:
                 break;
         }
@@ -95,7 +97,8 @@ static int set_type(PciDevice *vf, unsigned id) {
 
         status = type ? nvidia_may_create(vf->nvidia, vf, type) : RM_UNKNOWN;
         if (status != RM_OK) {
-                kernel_log(vf->device.kernel, "NVRM: Failed to add vgpu create request: 0x%x", status);
+                kernel_log(vf->device.kernel, "NVRM: Failed to add vgpu create request: 0x%x",
+                           RM_CODE(status));
                 return refusal(vf, status);
         }
 
@@ -152,13 +155,26 @@ static int params_store(void *owner, const Attr *attr, const char *text, size_t 
         return vgpu ? nvidia_params_store(vgpu, text, len) : -ENXIO;
 }
 
-/* ENXIO without a vGPU is known; the text with one is not. mdev's wording is the best guess there is. */
-static int not_applicable_show(void *owner, const Attr *attr, GString *out) {
+/* ENXIO without a vGPU is known; the text with one is not. A number where there is one, and else mdev's
+ * wording, are the best guess there is. */
+static int gi_show(void *owner, const Attr *attr, GString *out) {
         if (!vgpu_of(owner))
                 return -ENXIO;
 
-        g_string_append(out, "Not Applicable\n");
+        nvidia_gi_show(vgpu_of(owner), out);
         return 0;
+}
+
+static int placement_show(void *owner, const Attr *attr, GString *out) {
+        if (!vgpu_of(owner))
+                return -ENXIO;
+
+        nvidia_placement_show(vgpu_of(owner), out);
+        return 0;
+}
+
+static int placement_store(void *owner, const Attr *attr, const char *text, size_t len) {
+        return vgpu_of(owner) ? nvidia_placement_store(vgpu_of(owner), text) : -ENXIO;
 }
 
 /* There, of unknown meaning: it never says anything. */
@@ -170,8 +186,8 @@ static const Attr vendor_attrs[] = {
         { "creatable_vgpu_types", 0444, creatable_show },
         { "current_vgpu_type", 0644, current_show, current_store },
         { "vgpu_params", 0644, params_show, params_store },
-        { "gpu_instance_id", 0644, not_applicable_show },
-        { "placement_id", 0644, not_applicable_show },
+        { "gpu_instance_id", 0644, gi_show },
+        { "placement_id", 0644, placement_show, placement_store },
         { "warm_update", 0644, warm_update_show },
         {},
 };

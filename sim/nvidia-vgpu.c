@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "nvidia.h"
+#include "nvidia-mig.h"
 
 /* Which vGPU fits where: the resource manager's rules, the same for mdev and vendor VFIO. */
 
@@ -38,11 +38,28 @@ bool nvidia_vgpu_in_use(const Vgpu *vgpu) {
         return vgpu->mdev ? vgpu->mdev->users > 0 : vgpu->on->users > 0;
 }
 
+/* Mixed sizes: as long as there is a place. */
+static RmStatus may_place(const Nvidia *nvidia, const TypeSpec *type) {
+        g_autoptr(GArray) left = nvidia_free_placements(nvidia, NULL, type);
+
+        return left->len > 0 ? RM_OK : RM_FULL;
+}
+
 RmStatus nvidia_may_create(Nvidia *nvidia, PciDevice *on, const TypeSpec *type) {
         unsigned count = nvidia->vgpus->len;
 
         if (on->physfn && nvidia_vgpu_on(nvidia, on))
                 return RM_TAKEN;
+        if (type->mig_backed != nvidia_mig_on(nvidia))
+                return RM_MIG;
+        if (type->mig_backed && !nvidia_mig_room(nvidia, type))
+                return RM_MIG;
+        if (count >= VGPUS_PER_GPU_MAX)
+                return RM_FULL;
+        if (type->mig_backed)
+                return RM_OK;
+        if (nvidia->mixed_size)
+                return may_place(nvidia, type);
 
         /* All vGPUs of a card have one size; their series may differ. */
         if (count > 0) {
@@ -52,10 +69,17 @@ RmStatus nvidia_may_create(Nvidia *nvidia, PciDevice *on, const TypeSpec *type) 
                         return RM_OTHER_SIZE;
         }
 
-        if (count >= type->max || count >= VGPUS_PER_GPU_MAX)
-                return RM_FULL;
+        return count >= type->max ? RM_FULL : RM_OK;
+}
 
-        return RM_OK;
+static int first_placement(const Nvidia *nvidia, const GpuInstance *gi, const TypeSpec *type) {
+        g_autoptr(GArray) left = NULL;
+
+        if (!nvidia_is_mixed(nvidia, gi))
+                return -1;
+
+        left = nvidia_free_placements(nvidia, gi, type);
+        return left->len > 0 ? (int) g_array_index(left, unsigned, 0) : -1;
 }
 
 Vgpu *nvidia_vgpu_new(Nvidia *nvidia, PciDevice *on, const TypeSpec *type) {
@@ -65,6 +89,9 @@ Vgpu *nvidia_vgpu_new(Nvidia *nvidia, PciDevice *on, const TypeSpec *type) {
         vgpu->nvidia = nvidia;
         vgpu->on = on;
         vgpu->type = type;
+        vgpu->gi = type->mig_backed ? nvidia_mig_room(nvidia, type) : NULL;
+        vgpu->placement = first_placement(nvidia, vgpu->gi, type);
+        vgpu->instance = ++kernel->nvml_tokens;
         vgpu->params = g_strdup("");
         g_ptr_array_add(nvidia->vgpus, vgpu);
         kernel_sleep(kernel, kernel->pace.vgpu);
@@ -89,6 +116,17 @@ int nvidia_wait_plugin(Kernel *kernel, int64_t until) {
         return 0;
 }
 
+/* The older way to say where a vGPU shall be. */
+static void place_as_told(Vgpu *vgpu) {
+        g_auto(GStrv) params = g_strsplit(vgpu->params, ",", -1);
+
+        for (char **param = params; *param; param++) {
+                g_strstrip(*param);
+                if (g_str_has_prefix(*param, "vgpu-placement-id="))
+                        nvidia_placement_store(vgpu, *param + strlen("vgpu-placement-id="));
+        }
+}
+
 /* One write replaces all; a single space clears; the text itself is looked at only when a VM starts. */
 int nvidia_params_store(Vgpu *vgpu, const char *text, size_t len) {
         g_autofree char *line = g_strndup(text, strcspn(text, "\n"));
@@ -100,6 +138,7 @@ int nvidia_params_store(Vgpu *vgpu, const char *text, size_t len) {
 
         g_free(vgpu->params);
         vgpu->params = g_str_equal(line, " ") ? g_strdup("") : g_steal_pointer(&line);
+        place_as_told(vgpu);
         return 0;
 }
 

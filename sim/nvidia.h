@@ -16,6 +16,7 @@ struct Nvidia {
         GPtrArray *instances; /* of GpuInstance, by id */
         uint32_t generation;  /* which life of the card: handles of NVML are for one */
         unsigned minor;
+        bool mixed_size; /* vGPUs of several sizes: with the driver gone, it is too */
         bool unbind_lock;
         bool leaving;    /* the PF is being unbound: nothing new */
         char *lock_text; /* written to unbindLock, acted on at close */
@@ -28,6 +29,8 @@ struct Vgpu {
         const TypeSpec *type;
         Mdev *mdev;             /* NULL: vendor VFIO */
         struct GpuInstance *gi; /* MIG-backed: what it lives in */
+        int placement;          /* -1: none, all are of one size */
+        uint32_t instance;      /* NVML's number for it */
         char *params;
         int64_t plugin_until; /* the VM has gone, its plugin process has not: until then */
 };
@@ -39,7 +42,11 @@ typedef enum RmStatus {
         RM_TAKEN = 0x38,      /* INVALID_OPERATION: this VF has one */
         RM_OTHER_SIZE = 0x56, /* NOT_SUPPORTED */
         RM_UNKNOWN = 0x57,    /* OBJECT_NOT_FOUND */
+        RM_MIG = 0x138,       /* INVALID_OPERATION, too: the other kind of type, or no instance free for it */
 } RmStatus;
+
+/* As it is logged. */
+#define RM_CODE(status) ((status) &0xffU)
 
 /* RM's own limit per physical GPU, whatever the types say. */
 #define VGPUS_PER_GPU_MAX 32
@@ -72,6 +79,12 @@ int nvidia_wait_plugin(Kernel *kernel, int64_t until);
 const TypeSpec *nvidia_type(const GpuSpec *spec, unsigned id);
 int nvidia_params_store(Vgpu *vgpu, const char *text, size_t len);
 void nvidia_params_show(const Vgpu *vgpu, GString *out);
+
+/* nvidia-placement.c: the files placement_id and gpu_instance_id; and whether a VM can start with it. */
+int nvidia_placement_store(Vgpu *vgpu, const char *text);
+void nvidia_placement_show(const Vgpu *vgpu, GString *out);
+void nvidia_gi_show(const Vgpu *vgpu, GString *out);
+int nvidia_placement_check(const Vgpu *vgpu); /* 0 or -EINVAL */
 
 /* nvidia-mdev.c, nvidia-vendor.c: the two ways to show vGPUs on a function of the card. */
 void nvidia_mdev_publish(Nvidia *nvidia, PciDevice *on);

@@ -55,14 +55,43 @@
         X(nvmlDeviceIsMigDeviceHandle)                                                                       \
         X(nvmlDeviceGetGpuInstanceId)                                                                        \
         X(nvmlDeviceGetComputeInstanceId)                                                                    \
-        X(nvmlDeviceGetDeviceHandleFromMigDeviceHandle)
+        X(nvmlDeviceGetDeviceHandleFromMigDeviceHandle)                                                      \
+        X(nvmlDeviceGetVirtualizationMode)                                                                   \
+        X(nvmlDeviceGetHostVgpuMode)                                                                         \
+        X(nvmlDeviceGetSupportedVgpus)                                                                       \
+        X(nvmlDeviceGetCreatableVgpus)                                                                       \
+        X(nvmlDeviceGetActiveVgpus)                                                                          \
+        X(nvmlDeviceGetVgpuCapabilities)                                                                     \
+        X(nvmlGetVgpuDriverCapabilities)                                                                     \
+        X(nvmlDeviceGetVgpuHeterogeneousMode)                                                                \
+        X(nvmlDeviceSetVgpuHeterogeneousMode)                                                                \
+        X(nvmlGpuInstanceGetVgpuHeterogeneousMode)                                                           \
+        X(nvmlGpuInstanceSetVgpuHeterogeneousMode)                                                           \
+        X(nvmlDeviceGetVgpuTypeSupportedPlacements)                                                          \
+        X(nvmlDeviceGetVgpuTypeCreatablePlacements)                                                          \
+        X(nvmlVgpuTypeGetName)                                                                               \
+        X(nvmlVgpuTypeGetClass)                                                                              \
+        X(nvmlVgpuTypeGetFramebufferSize)                                                                    \
+        X(nvmlVgpuTypeGetMaxInstances)                                                                       \
+        X(nvmlVgpuTypeGetMaxInstancesPerGpuInstance)                                                         \
+        X(nvmlVgpuTypeGetGpuInstanceProfileId)                                                               \
+        X(nvmlVgpuTypeGetNumDisplayHeads)                                                                    \
+        X(nvmlVgpuTypeGetResolution)                                                                         \
+        X(nvmlVgpuTypeGetFrameRateLimit)                                                                     \
+        X(nvmlVgpuInstanceGetVmID)                                                                           \
+        X(nvmlVgpuInstanceGetUUID)                                                                           \
+        X(nvmlVgpuInstanceGetMdevUUID)                                                                       \
+        X(nvmlVgpuInstanceGetType)                                                                           \
+        X(nvmlVgpuInstanceGetGpuPciId)                                                                       \
+        X(nvmlVgpuInstanceGetGpuInstanceId)                                                                  \
+        X(nvmlVgpuInstanceGetPlacementId)
 
 #define NVML_CALL(name)      NVML_CALL_##name
 #define NVML_CALL_ENUM(name) NVML_CALL(name),
 
 typedef enum NvmlCallId { NVML_CALLS(NVML_CALL_ENUM) NVML_CALL_COUNT } NvmlCallId;
 
-#define NVML_ARGS_MAX 3
+#define NVML_ARGS_MAX 4 /* the last one is for the version of a struct */
 #define NVML_TEXT_MAX 96
 #define NVML_DATA_MAX 4096
 

@@ -137,7 +137,8 @@ static const NvmlHandler session_handlers[NVML_CALL_COUNT] = {
 
 static const NvmlHandler *handler_of(unsigned call) {
         static const NvmlHandler *const tables[] = { session_handlers, nvml_device_handlers,
-                                                     nvml_mig_handlers };
+                                                     nvml_mig_handlers, nvml_vgpu_handlers,
+                                                     nvml_type_handlers };
 
         for (size_t i = 0; call < NVML_CALL_COUNT && i < G_N_ELEMENTS(tables); i++)
                 if (tables[i][call].run)
@@ -217,6 +218,8 @@ static nvmlReturn_t run(NvmlCall *call, const NvmlHandler *handler) {
                 if (spec->gpu_lost)
                         return NVML_ERROR_GPU_IS_LOST;
                 if (handler->mig && !spec->mig)
+                        return NVML_ERROR_NOT_SUPPORTED;
+                if (handler->vgpu && (spec->no_vgpu_driver || spec->framework == FRAMEWORK_NONE))
                         return NVML_ERROR_NOT_SUPPORTED;
                 if (handler->mig_on && !nvidia_mig_on(call->card))
                         return NVML_ERROR_NOT_SUPPORTED;
@@ -303,4 +306,9 @@ nvmlReturn_t nvml_put_text(NvmlCall *call, const char *text) {
 
 nvmlReturn_t nvml_put_handle(NvmlCall *call, uint64_t h) {
         return nvml_put(call, &h, sizeof h);
+}
+
+nvmlReturn_t nvml_check_size(const NvmlCall *call) {
+        return call->reply->len / sizeof(unsigned) > call->request->args[1] ? NVML_ERROR_INSUFFICIENT_SIZE
+                                                                            : NVML_SUCCESS;
 }

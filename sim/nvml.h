@@ -62,13 +62,16 @@ typedef struct NvmlHandler {
         NvmlTarget target;
         bool root;                                           /* others: NO_PERMISSION */
         bool mig;                                            /* only for cards that can do MIG */
+        bool vgpu;                                           /* only for cards that are vGPU hosts */
         bool mig_on;                                         /* … and have it on */
         bool (*versions)(unsigned word, unsigned *ret_size); /* of its struct; NULL: it has none */
 } NvmlHandler;
 
-/* nvml-device.c, nvml-mig.c: by NvmlCallId; rows of others are empty. */
+/* nvml-device.c, nvml-mig.c, nvml-vgpu.c, nvml-type.c: by NvmlCallId; rows of others are empty. */
 extern const NvmlHandler nvml_device_handlers[NVML_CALL_COUNT];
 extern const NvmlHandler nvml_mig_handlers[NVML_CALL_COUNT];
+extern const NvmlHandler nvml_vgpu_handlers[NVML_CALL_COUNT];
+extern const NvmlHandler nvml_type_handlers[NVML_CALL_COUNT];
 
 uint64_t nvml_device_handle(const Nvidia *card);
 uint64_t nvml_gi_handle(const Nvidia *card, const GpuInstance *gi);
@@ -84,4 +87,7 @@ static inline unsigned nvml_version(const NvmlCall *call) {
 nvmlReturn_t nvml_put(NvmlCall *call, const void *data, size_t len);
 nvmlReturn_t nvml_put_number(NvmlCall *call, unsigned n);
 nvmlReturn_t nvml_put_text(NvmlCall *call, const char *text);
+/* For lists whose caller says how much room it has, as its second number: INSUFFICIENT_SIZE if that is not
+ * enough for what was put. */
+nvmlReturn_t nvml_check_size(const NvmlCall *call);
 nvmlReturn_t nvml_put_handle(NvmlCall *call, uint64_t handle);

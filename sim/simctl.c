@@ -14,7 +14,7 @@ static const char help[] =
         "carved-simctl VERB…   speaks to the simulated host it is run on (see carved-sim(1))\n"
         "\n"
         "In use\n"
-        "  hold UUID|ADDRESS              a virtual machine opens this vGPU or VF, a client this GPU; prints "
+        "  hold UUID|ADDRESS [vm=UUID]    a virtual machine opens this vGPU or VF, a client this GPU; prints "
         "its pid\n"
         "  release UUID|ADDRESS [linger=TIME]\n"
         "                                 it ends; the driver's plugin process lingers so long\n"

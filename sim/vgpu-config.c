@@ -19,9 +19,8 @@ static void append_type(GString *xml, const GpuSpec *gpu, const TypeSpec *type) 
         g_string_append_printf(xml, "    <display width=\"%u\" height=\"%u\"/>\n", type->width, type->height);
         g_string_append_printf(xml, "    <profileSize>0x%" G_GINT64_MODIFIER "x</profileSize>\n",
                                (guint64) type->framebuffer_mib << 20);
-        /* Slightly less than nominal: some is kept back for the host. */
         g_string_append_printf(xml, "    <framebuffer>0x%" G_GINT64_MODIFIER "x</framebuffer>\n",
-                               ((guint64) type->framebuffer_mib << 20) / 16 * 15);
+                               type_spec_framebuffer(type));
         g_string_append_printf(xml, "    <numHeads>%u</numHeads>\n", type->heads);
         g_string_append_printf(xml, "    <frlConfig>0x%x</frlConfig>\n", type->frame_rate_limit);
         g_string_append(xml, "  </vgpuType>\n");

@@ -298,6 +298,141 @@ static char *do_devices(unsigned argc, const unsigned *argv) {
         return g_string_free(text, FALSE);
 }
 
+typedef nvmlReturn_t (*ListCall)(nvmlDevice_t device, unsigned *count, unsigned *list);
+
+/* Asked as NVML wants it: how many, too little room, and enough. What is behind the list stays as it is. */
+static char *ids_text(ListCall call) {
+        unsigned list[128], n = 0, again = 1;
+        GString *text;
+        nvmlReturn_t r = call(device, &n, NULL);
+
+        if (r == NVML_SUCCESS)
+                return g_strdup(n == 0 ? "none" : "?");
+        if (r != NVML_ERROR_INSUFFICIENT_SIZE)
+                return g_strdup(code_text(r));
+
+        list[n] = 0x5a5a;
+        if (n > 1)
+                ck_assert_int_eq(call(device, &again, list), NVML_ERROR_INSUFFICIENT_SIZE);
+        ck_assert_uint_eq(again, n);
+        ck_assert_int_eq(call(device, &again, list), NVML_SUCCESS);
+        ck_assert_uint_eq(again, n);
+        ck_assert_uint_eq(list[n], 0x5a5a);
+
+        text = g_string_new(NULL);
+        for (unsigned i = 0; i < n; i++)
+                g_string_append_printf(text, "%s%u", i > 0 ? " " : "", list[i]);
+        return g_string_free(text, FALSE);
+}
+
+static char *do_supported(unsigned argc, const unsigned *argv) {
+        return ids_text((ListCall) nvml_symbol("nvmlDeviceGetSupportedVgpus"));
+}
+
+static char *do_creatable(unsigned argc, const unsigned *argv) {
+        return ids_text((ListCall) nvml_symbol("nvmlDeviceGetCreatableVgpus"));
+}
+
+/* Name, class, bytes of frame buffer, most on this card, profile, heads, resolution, frame rate. */
+static char *do_type(unsigned argc, const unsigned *argv) {
+        char name[64], class[64];
+        unsigned size = 4, of = sizeof class, max, profile, heads, x, y, rate;
+        unsigned long long bytes;
+        nvmlReturn_t r = nvml(nvmlVgpuTypeGetName, argv[0], name, &size);
+
+        if (r != NVML_ERROR_INSUFFICIENT_SIZE)
+                return g_strdup(code_text(r));
+        ck_assert_int_eq(nvml(nvmlVgpuTypeGetName, argv[0], name, &size), NVML_SUCCESS);
+        ck_assert_uint_eq(size, strlen(name) + 1);
+        ck_assert_int_eq(nvml(nvmlVgpuTypeGetClass, argv[0], class, &of), NVML_SUCCESS);
+        ck_assert_int_eq(nvml(nvmlVgpuTypeGetFramebufferSize, argv[0], &bytes), NVML_SUCCESS);
+        ck_assert_int_eq(nvml(nvmlVgpuTypeGetMaxInstances, device, argv[0], &max), NVML_SUCCESS);
+        ck_assert_int_eq(nvml(nvmlVgpuTypeGetGpuInstanceProfileId, argv[0], &profile), NVML_SUCCESS);
+        ck_assert_int_eq(nvml(nvmlVgpuTypeGetNumDisplayHeads, argv[0], &heads), NVML_SUCCESS);
+        ck_assert_int_eq(nvml(nvmlVgpuTypeGetResolution, argv[0], 0, &x, &y), NVML_SUCCESS);
+        ck_assert_int_eq(nvml(nvmlVgpuTypeGetResolution, argv[0], heads, &heads, &heads),
+                         NVML_ERROR_INVALID_ARGUMENT);
+        ck_assert_int_eq(nvml(nvmlVgpuTypeGetNumDisplayHeads, argv[0], &heads), NVML_SUCCESS);
+        ck_assert_int_eq(nvml(nvmlVgpuTypeGetFrameRateLimit, argv[0], &rate), NVML_SUCCESS);
+        return g_strdup_printf("%s, %s, %llu, %u, %d, %u, %ux%u, %u", name, class, bytes, max, (int) profile,
+                               heads, x, y, rate);
+}
+
+/* Of each that runs: type, GPU instance, placement, and whose. */
+static char *do_running(unsigned argc, const unsigned *argv) {
+        unsigned list[32], n = G_N_ELEMENTS(list), type, gi, kind;
+        GString *text = g_string_new(NULL);
+        char vm[80], mdev[80];
+
+        ck_assert_int_eq(nvml(nvmlDeviceGetActiveVgpus, device, &n, list), NVML_SUCCESS);
+        for (unsigned i = 0; i < n; i++) {
+                nvmlVgpuPlacementId_t at = { .version = NVML_VERSION_WORD(nvmlVgpuPlacementId_t, 1) };
+                nvmlReturn_t r;
+
+                ck_assert_int_eq(nvml(nvmlVgpuInstanceGetType, list[i], &type), NVML_SUCCESS);
+                ck_assert_int_eq(nvml(nvmlVgpuInstanceGetGpuInstanceId, list[i], &gi), NVML_SUCCESS);
+                ck_assert_int_eq(nvml(nvmlVgpuInstanceGetPlacementId, list[i], &at), NVML_SUCCESS);
+                ck_assert_int_eq(nvml(nvmlVgpuInstanceGetVmID, list[i], vm, sizeof vm, &kind), NVML_SUCCESS);
+                ck_assert_uint_eq(kind, 1);
+                r = nvml(nvmlVgpuInstanceGetMdevUUID, list[i], mdev, sizeof mdev);
+                g_string_append_printf(text, "%s%u %d %u %s %s", i > 0 ? ", " : "", type, (int) gi,
+                                       at.placementId, vm, r == NVML_SUCCESS ? mdev : code_text(r));
+        }
+        if (n == 0)
+                g_string_append(text, "none");
+        return g_string_free(text, FALSE);
+}
+
+static char *do_mixed(unsigned argc, const unsigned *argv) {
+        nvmlVgpuHeterogeneousMode_t mode = { argc > 1 ? argv[1]
+                                                      : NVML_VERSION_WORD(nvmlVgpuHeterogeneousMode_t, 1),
+                                             argv[0] };
+        nvmlReturn_t r = argc > 0 ? nvml(nvmlDeviceSetVgpuHeterogeneousMode, device, &mode)
+                                  : nvml(nvmlDeviceGetVgpuHeterogeneousMode, device, &mode);
+
+        return argc > 0 ? g_strdup(code_text(r)) : number_or_code(r, mode.mode);
+}
+
+/* Size of one, then where: those there are, or those that are free now. */
+static char *do_placements(unsigned argc, const unsigned *argv) {
+        nvmlVgpuPlacementList_v2_t list = { .version = NVML_VERSION_WORD(nvmlVgpuPlacementList_v2_t, 2) };
+        __typeof__(nvmlDeviceGetVgpuTypeSupportedPlacements) *call =
+                nvml_symbol(argc > 1 && argv[1] ? "nvmlDeviceGetVgpuTypeCreatablePlacements"
+                                                : "nvmlDeviceGetVgpuTypeSupportedPlacements");
+        unsigned ids[64];
+        nvmlReturn_t r;
+        GString *text;
+
+        r = call(device, argv[0], &list);
+        if (r != NVML_ERROR_INSUFFICIENT_SIZE)
+                return g_strdup(r == NVML_SUCCESS ? "none" : code_text(r));
+        list.placementIds = ids;
+        ck_assert_int_eq(call(device, argv[0], &list), NVML_SUCCESS);
+        text = g_string_new(NULL);
+        g_string_append_printf(text, "%u:", list.placementSize);
+        for (unsigned i = 0; i < list.count; i++)
+                g_string_append_printf(text, " %u", ids[i]);
+        return g_string_free(text, FALSE);
+}
+
+static char *do_capability(unsigned argc, const unsigned *argv) {
+        unsigned n;
+        nvmlReturn_t r = nvml(nvmlDeviceGetVgpuCapabilities, device, argv[0], &n);
+
+        return number_or_code(r, n);
+}
+
+/* Virtualization mode and host mode. */
+static char *do_host(unsigned argc, const unsigned *argv) {
+        unsigned virtualization, host;
+        nvmlReturn_t r;
+
+        ck_assert_int_eq(nvml(nvmlDeviceGetVirtualizationMode, device, &virtualization), NVML_SUCCESS);
+        r = nvml(nvmlDeviceGetHostVgpuMode, device, &host);
+        return r == NVML_SUCCESS ? g_strdup_printf("%u %u", virtualization, host)
+                                 : g_strdup_printf("%u %s", virtualization, code_text(r));
+}
+
 static const struct {
         const char *name;
         char *(*run)(unsigned argc, const unsigned *argv);
@@ -318,6 +453,14 @@ static const struct {
         { "destroy-compute", do_destroy_compute },
         { "compute-profiles", do_compute_profiles },
         { "devices", do_devices },
+        { "supported", do_supported },
+        { "creatable", do_creatable },
+        { "type", do_type },
+        { "running", do_running },
+        { "mixed", do_mixed },
+        { "placements", do_placements },
+        { "capability", do_capability },
+        { "host", do_host },
 };
 
 /* A command line: what it printed if all went well, else its exit code. */
