@@ -260,7 +260,19 @@ static int verb_lose(Init *init, const char *const *args, GString *out) {
 }
 
 static int verb_nvml(Init *init, const char *const *args, GString *out) {
-        nvml_print(init->kernel, out);
+        GString *met = init->kernel->nvml_met;
+
+        if (!args[0])
+                nvml_print(init->kernel, out);
+        else if (g_str_equal(args[0], "met"))
+                g_string_append(out, met->str);
+        else if (g_str_equal(args[0], "clear"))
+                g_string_truncate(met, 0);
+        else {
+                g_string_append_printf(out, "'%s' is none of met, clear\n", args[0]);
+                return 2;
+        }
+
         return 0;
 }
 
@@ -454,7 +466,7 @@ static const Verb verbs[] = {
         { "text", 2, 16, true, verb_own_rule },
         { "rules", 0, 0, true, verb_rules },
         { "forget", 0, 1, true, verb_forget },
-        { "nvml", 0, 0, true, verb_nvml },
+        { "nvml", 0, 1, true, verb_nvml },
         { "log", 0, 1, true, verb_log },
         { "dump", 0, 1, true, verb_dump },
         { "settle", 0, 0, true, verb_settle },

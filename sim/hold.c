@@ -36,11 +36,13 @@ Hold *hold_find_vgpu(Kernel *kernel, const Vgpu *vgpu) {
 }
 
 /* A whole GPU: as a client of its driver. */
-static int begin_gpu(PciDevice *pf) {
+static int begin_gpu(PciDevice *pf, char **ret_node) {
         if (!pf->nvidia)
                 return -ENODEV;
         if (pf->nvidia->unbind_lock)
                 return -EBUSY;
+
+        *ret_node = g_strdup(pf->nvidia->node->path);
         return 0;
 }
 
@@ -76,7 +78,7 @@ int hold_begin(Kernel *kernel, const char *name, Hold **ret, char **ret_node) {
         else if (pci->vfio || pci->physfn)
                 r = begin_vf(pci, &node);
         else
-                r = begin_gpu(pci);
+                r = begin_gpu(pci, &node);
         if (r == 0 && mdev && mdev->parent->device->bus)
                 r = nvidia_placement_check(mdev->data);
         else if (r == 0 && pci && pci->physfn && pci->nvidia)

@@ -18,6 +18,7 @@ Kernel *kernel_new(const Pace *pace) {
         g_mutex_init(&kernel->lock);
         g_cond_init(&kernel->changed);
         kernel->pace = *pace;
+        kernel->nvml_met = g_string_new(NULL);
         kernel->tree = tree_new();
         kernel->sys = node_add_dir(kernel->tree->root, "sys");
         kernel->proc_driver = node_make_path(kernel->tree->root, "proc/driver");

@@ -65,6 +65,7 @@ typedef struct Kernel {
         GPtrArray *holds;          /* of Hold: who has what open */
         GPtrArray *removed;        /* PciDevice specs taken out by `remove`, for `rescan` */
         GPtrArray *nvml_sessions;  /* of NvmlSession: who has NVML open */
+        GString *nvml_met;         /* who had NVML open when the card had to be let go, a line each */
         uint32_t nvml_tokens;      /* counts what NVML hands out */
         Node *mdev_class;
         struct MdevParent *mtty;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -14,6 +16,11 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int connection = -1;
 static unsigned initialised;
+
+/* As the real library it has each card's node open, for all to see. */
+#define NODES_MAX 256
+static int nodes[NODES_MAX];
+static size_t n_nodes;
 
 void poison(void *out, size_t len) {
         memset(out, 0xa5, len);
@@ -119,6 +126,27 @@ nvmlReturn_t ask_versioned(NvmlRequest *request, void *info) {
         return r;
 }
 
+static void open_nodes(const NvmlReply *reply) {
+        size_t n = reply->len / sizeof(unsigned);
+
+        for (size_t i = 0; i < n && n_nodes < NODES_MAX; i++) {
+                char path[32];
+                unsigned number;
+                int fd;
+
+                memcpy(&number, reply->data + i * sizeof number, sizeof number);
+                snprintf(path, sizeof path, "/dev/nvidia%u", number);
+                fd = open(path, O_RDWR | O_NOCTTY | O_CLOEXEC);
+                if (fd >= 0)
+                        nodes[n_nodes++] = fd;
+        }
+}
+
+static void close_nodes(void) {
+        while (n_nodes > 0)
+                close(nodes[--n_nodes]);
+}
+
 nvmlReturn_t nvmlInit_v2(void) {
         static const NvmlRequest request = { .call = NVML_CALL(nvmlInit_v2) };
         nvmlReturn_t r = NVML_SUCCESS;
@@ -132,6 +160,8 @@ nvmlReturn_t nvmlInit_v2(void) {
                         close(connection);
                         connection = -1;
                 }
+                if (r == NVML_SUCCESS)
+                        open_nodes(&reply);
         }
         if (r == NVML_SUCCESS)
                 initialised++;
@@ -152,6 +182,7 @@ nvmlReturn_t nvmlShutdown(void) {
         else {
                 r = exchange(&request, &reply); /* once answered, the cards are free */
                 if (r == NVML_SUCCESS) {
+                        close_nodes();
                         initialised = 0;
                         close(connection);
                         connection = -1;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nvidia.h"
+#include "nvml.h"
 
 /* /proc/driver/nvidia/gpus/ADDRESS/unbindLock: what sriov-manage must get before it may touch the card. */
 
@@ -40,6 +40,7 @@ static int lock_flush(void *owner, const Attr *attr) {
                 nvidia->unbind_lock = false;
                 kernel_log(kernel, "NVRM: UnbindLock released");
         } else if (value != 0 && !nvidia->unbind_lock) {
+                nvml_note(nvidia, "unbindLock");
                 nvidia->unbind_lock = nvidia_usage(nvidia) == 0;
                 kernel_log(kernel, "NVRM: %s",
                            nvidia->unbind_lock ? "UnbindLock acquired" : "Could not acquire UnbindLock");

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "nvml.h"
 #include "rules.h"
@@ -15,6 +16,7 @@ static void nvidia_finalize(void *object) {
         object_unref(nvidia->pf);
         g_free(nvidia->lock_text);
         node_unref(nvidia->proc_dir);
+        dev_node_free(nvidia->node);
         g_free(nvidia);
 }
 
@@ -159,6 +161,16 @@ static unsigned free_minor(const Kernel *kernel) {
         return minor;
 }
 
+/* Open to all, as the real ones are. */
+static DevNode *make_node(Kernel *kernel, unsigned minor) {
+        g_autofree char *name = g_strdup_printf("nvidia%u", minor);
+        DevNode *node = dev_node_new(kernel, name);
+
+        if (node->path && chmod(node->path, 0666) < 0)
+                g_warning("Failed to open '%s' to all, ignoring: %s", node->path, g_strerror(errno));
+        return node;
+}
+
 static int probe_pf(PciDevice *pf) {
         Kernel *kernel = pf->device.kernel;
         Nvidia *nvidia;
@@ -171,6 +183,7 @@ static int probe_pf(PciDevice *pf) {
         nvidia->vgpus = g_ptr_array_new();
         nvidia->instances = g_ptr_array_new();
         nvidia->minor = free_minor(kernel);
+        nvidia->node = make_node(kernel, nvidia->minor);
         nvidia_new_generation(nvidia);
         pf->nvidia = nvidia;
         nvidia_proc_add(nvidia);
@@ -217,6 +230,7 @@ static void remove_pf(PciDevice *pf) {
         bool said = false;
 
         /* Uninterruptible, until the last client has gone. */
+        nvml_note(nvidia, "unbind");
         while (nvidia_usage(nvidia) > 0) {
                 if (!said)
                         kernel_log(kernel, "NVRM: Attempting to remove device %s with non-zero usage count!",
@@ -231,6 +245,7 @@ static void remove_pf(PciDevice *pf) {
                         withdraw(pf->vfs[i]);
         withdraw(pf);
         nvidia_proc_remove(nvidia);
+        dev_node_close(nvidia->node);
         pf->nvidia = NULL;
         object_unref(nvidia);
 }

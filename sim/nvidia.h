@@ -16,6 +16,7 @@ struct Nvidia {
         GPtrArray *instances; /* of GpuInstance, by id */
         uint32_t generation;  /* which life of the card: handles of NVML are for one */
         unsigned minor;
+        DevNode *node;   /* /dev/nvidiaN */
         bool mixed_size; /* vGPUs of several sizes: with the driver gone, it is too */
         bool unbind_lock;
         bool leaving;    /* the PF is being unbound: nothing new */

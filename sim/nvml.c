@@ -101,6 +101,18 @@ void nvml_print(Kernel *kernel, GString *out) {
         }
 }
 
+void nvml_note(const Nvidia *nvidia, const char *what) {
+        Kernel *kernel = nvidia->pf->device.kernel;
+
+        for (unsigned i = 0; i < kernel->nvml_sessions->len; i++) {
+                const NvmlSession *session = kernel->nvml_sessions->pdata[i];
+
+                if (is_open(session) && g_ptr_array_find(session->cards, nvidia, NULL))
+                        g_string_append_printf(kernel->nvml_met, "%s %s %d\n", nvidia->pf->device.name, what,
+                                               session->pid);
+        }
+}
+
 /* From here on each card that has the driver is in use. One that is locked for unbinding is not to be had. */
 static nvmlReturn_t init(NvmlCall *call) {
         NvmlSession *session = call->session;
@@ -117,8 +129,10 @@ static nvmlReturn_t init(NvmlCall *call) {
         for (unsigned i = 0; i < kernel->pci->devices->len; i++) {
                 PciDevice *pci = kernel->pci->devices->pdata[i];
 
-                if (pci->nvidia && !pci->physfn && !pci->nvidia->leaving && !pci->nvidia->unbind_lock)
-                        g_ptr_array_add(session->cards, object_ref(pci->nvidia));
+                if (!pci->nvidia || pci->physfn || pci->nvidia->leaving || pci->nvidia->unbind_lock)
+                        continue;
+                g_ptr_array_add(session->cards, object_ref(pci->nvidia));
+                nvml_put_number(call, pci->nvidia->minor); /* whose node the library shall open */
         }
         session->initialised = true;
         g_ptr_array_add(kernel->nvml_sessions, session);

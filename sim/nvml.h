@@ -30,6 +30,9 @@ void nvml_end_sessions(Kernel *kernel);
 /* Who has NVML open now: a line each. */
 void nvml_print(Kernel *kernel, GString *out);
 
+/* Somebody wants the card let go: who has it open now is remembered. */
+void nvml_note(const Nvidia *nvidia, const char *what);
+
 /* One call, under the lock, which it may give up meanwhile. */
 void nvml_call(NvmlSession *session, const NvmlRequest *request, NvmlReply *reply);
 const char *nvml_call_name(unsigned call);
