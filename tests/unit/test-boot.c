@@ -8,7 +8,8 @@
 
 /* Whole hosts: every one comes up, its tree hangs together, and a reboot leaves nothing behind. */
 
-static const char *const hosts[] = { "a2", "l40s", "mixed", "mtty", "plain", "t4", "scale:3x16x4" };
+static const char *const hosts[] = { "a100",  "a2",   "dgx-a100", "h100", "l40s",
+                                     "mixed", "mtty", "plain",    "t4",   "scale:3x16x4" };
 
 static char *dump(Bench *bench) {
         GString *out = g_string_new(NULL);

@@ -57,6 +57,13 @@ static const struct {
         { "delay /driver/nvidia/probe/* 1min",
           "delay /driver/nvidia/probe/* 60000ms op=write nth=1 times=1" },
         { "delay /sys/a 0", "delay /sys/a 0ms op=write nth=1 times=1" },
+        { "fail nvml/nvmlDeviceGetCount_v2 IN_USE",
+          "fail nvml/nvmlDeviceGetCount_v2 IN_USE op=write nth=1 times=1" },
+        { "fail nvml/nvml* 15 always", "fail nvml/nvml* GPU_IS_LOST op=write nth=1 always" },
+        { "fail nvml/x ignore", "fail nvml/x ignore op=write nth=1 times=1" },
+        { "fail nvml/x crash nth=2", "fail nvml/x crash op=write nth=2 times=1" },
+        { "fail nvml/x crash-after", "fail nvml/x crash-after op=write nth=1 times=1" },
+        { "delay nvml/x 2s", "delay nvml/x 2000ms op=write nth=1 times=1" },
         { "text /sys/a hello", "text /sys/a \"hello\" op=read nth=1 times=1" },
         { "text /sys/a  op=read", "text /sys/a \"\" op=read nth=1 times=1" },
         { "text /sys/a a\\nb\\t\\\"\\\\ always", "text /sys/a \"a\\nb\\t\\\"\\\\\" op=read nth=1 always" },
@@ -97,6 +104,7 @@ END_TEST
 #define BEGINS  "a rule begins with fail, delay or text"
 #define OPTIONS " is not one of op=read, op=write, nth=N, times=N, always"
 #define ERRORS  " is not the name of an error, such as EIO; or 'ignore'"
+#define CODES   " is not an error of NVML, such as IN_USE or 19; or 'ignore', 'crash', 'crash-after'"
 #define TIMES   " is not a time, such as 200ms, 30s or 2min"
 
 static const struct {
@@ -115,6 +123,14 @@ static const struct {
         { "fail /sys/a -EIO", "'-EIO'" ERRORS },
         { "fail /sys/a ", "''" ERRORS },
         { "fail /sys/a Ignore", "'Ignore'" ERRORS },
+        { "fail nvml/x EIO", "'EIO'" CODES },
+        { "fail nvml/x 0", "'0'" CODES },
+        { "fail nvml/x 5", "'5'" CODES },
+        { "fail nvml/x SUCCESS", "'SUCCESS'" CODES },
+        { "fail nvml/x in_use", "'in_use'" CODES },
+        { "fail /nvml/x IN_USE", "'IN_USE'" ERRORS },
+        { "fail nvml/x IN_USE op=read", "calls of NVML are neither texts nor op=read" },
+        { "text nvml/x hello", "calls of NVML are neither texts nor op=read" },
         { "delay /sys/a soon", "'soon'" TIMES },
         { "delay /sys/a 25h", "'25h'" TIMES },
         { "delay /sys/a ", "''" TIMES },
