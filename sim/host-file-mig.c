@@ -88,6 +88,10 @@ static bool check_starts(Place *at, const MigSpec *mig) {
                 for (unsigned j = 0; j < profile->starts->len; j++) {
                         unsigned start = g_array_index(profile->starts, unsigned, j);
 
+                        for (unsigned k = 0; k < j; k++)
+                                if (g_array_index(profile->starts, unsigned, k) == start)
+                                        return host_file_refuse(at, "%s starts at %u twice", profile->name,
+                                                                start);
                         if (start % profile->size != 0 || start + profile->size > mig->memory_slices)
                                 return host_file_refuse(at, "%s can't start at %u", profile->name, start);
                 }

@@ -51,7 +51,7 @@ GpuInstance *nvidia_mig_room(const Nvidia *nvidia, const TypeSpec *type);
  * unsigned. */
 unsigned nvidia_placement_size(const TypeSpec *type);
 GArray *nvidia_placements(const GpuSpec *spec, const TypeSpec *type);
-GArray *nvidia_equal_placements(const TypeSpec *type); /* while all are of one size */
+GArray *nvidia_equal_placements(const GpuSpec *spec, const TypeSpec *type); /* while all are of one size */
 GArray *nvidia_free_placements(const Nvidia *nvidia, const GpuInstance *gi, const TypeSpec *type);
 bool nvidia_is_mixed(const Nvidia *nvidia, const GpuInstance *gi);
 nvmlReturn_t nvidia_set_mixed(Nvidia *nvidia, GpuInstance *gi, bool on);

@@ -29,8 +29,11 @@ static unsigned region_of(const GpuSpec *spec, const TypeSpec *type) {
         return region;
 }
 
-static unsigned max_of(const TypeSpec *type) {
-        return type->mig_backed ? type->max_per_gi : type->max;
+/* How many at most; never more than there is memory for, whatever a file says. */
+static unsigned max_of(const GpuSpec *spec, const TypeSpec *type) {
+        unsigned fit = region_of(spec, type) / nvidia_placement_size(type);
+
+        return MIN(fit, type->mig_backed ? type->max_per_gi : type->max);
 }
 
 static bool is_denied(const GpuSpec *spec, unsigned size, unsigned id) {
@@ -68,7 +71,7 @@ static void halve(Halving *h, unsigned left, unsigned right, unsigned parts) {
 }
 
 GArray *nvidia_placements(const GpuSpec *spec, const TypeSpec *type) {
-        unsigned region = region_of(spec, type), size = nvidia_placement_size(type), max = max_of(type),
+        unsigned region = region_of(spec, type), size = nvidia_placement_size(type), max = max_of(spec, type),
                  parts = 1;
         g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(unsigned));
         Halving h = { spec, size, false, 0, ids };
@@ -89,10 +92,10 @@ GArray *nvidia_placements(const GpuSpec *spec, const TypeSpec *type) {
         return g_steal_pointer(&ids);
 }
 
-GArray *nvidia_equal_placements(const TypeSpec *type) {
+GArray *nvidia_equal_placements(const GpuSpec *spec, const TypeSpec *type) {
         g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(unsigned));
 
-        for (unsigned i = 0; i < max_of(type); i++) {
+        for (unsigned i = 0; i < max_of(spec, type); i++) {
                 unsigned id = i * nvidia_placement_size(type);
 
                 g_array_append_val(ids, id);

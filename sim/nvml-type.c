@@ -161,7 +161,7 @@ static nvmlReturn_t places_supported(NvmlCall *call) {
         if (equal ? !spec->equal_placements : !spec->mixed_size)
                 return NVML_ERROR_NOT_SUPPORTED;
 
-        places = equal ? nvidia_equal_placements(type) : nvidia_placements(spec, type);
+        places = equal ? nvidia_equal_placements(spec, type) : nvidia_placements(spec, type);
         return put_places(call, type, places);
 }
 

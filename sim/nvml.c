@@ -303,7 +303,8 @@ void nvml_call(NvmlSession *session, const NvmlRequest *request, NvmlReply *repl
 }
 
 nvmlReturn_t nvml_put(NvmlCall *call, const void *data, size_t len) {
-        g_assert(call->reply->len + len <= NVML_DATA_MAX);
+        if (call->reply->len + len > NVML_DATA_MAX)
+                return NVML_ERROR_MEMORY; /* nobody has that many */
 
         memcpy(call->reply->data + call->reply->len, data, len);
         call->reply->len += (uint32_t) len;

@@ -4,6 +4,7 @@
 
 #include "boot.h"
 #include "fuzz.h"
+#include "nvidia-mig.h"
 
 /* A host file of any content: refused with a sentence, or a host that keeps its promises. */
 
@@ -26,6 +27,26 @@ static void check_types(const GpuSpec *gpu) {
         }
 }
 
+/* Wherever they may be, they are there with all of their size. */
+static void check_places(const GpuSpec *gpu) {
+        for (unsigned i = 0; i < gpu->types->len; i++) {
+                const TypeSpec *type = gpu->types->pdata[i];
+                g_autoptr(GArray) places = nvidia_placements(gpu, type);
+
+                for (unsigned j = 0; j < places->len; j++)
+                        g_assert(g_array_index(places, unsigned, j) < 0xffffff / 1024 + 1);
+        }
+}
+
+static void check_mig(const MigSpec *mig) {
+        for (unsigned i = 0; i < mig->profiles->len; i++) {
+                const MigProfile *profile = mig->profiles->pdata[i];
+
+                g_assert(profile->slices > 0 && profile->slices <= mig->compute_slices);
+                g_assert(profile->starts->len > 0 && profile->starts->len <= mig->memory_slices);
+        }
+}
+
 static void check_gpu(const GpuSpec *gpu) {
         g_assert(gpu->vendor != 0 && gpu->device != 0);
         g_assert(gpu->total_vfs <= 255);
@@ -33,6 +54,9 @@ static void check_gpu(const GpuSpec *gpu) {
         g_assert(gpu->framework != FRAMEWORK_VENDOR_VFIO || gpu->total_vfs > 0);
         g_assert(!gpu->vfs_on || gpu->total_vfs > 0);
         check_types(gpu);
+        check_places(gpu);
+        if (gpu->mig)
+                check_mig(gpu->mig);
 
         for (unsigned i = 0; i < gpu->total_vfs; i++) {
                 CarvedPciAddress vf = gpu_spec_vf_address(gpu, i);

@@ -64,8 +64,11 @@ START_TEST(every_shipped_host_is_read) {
                 unsigned gpus;
                 const char *first;
         } hosts[] = {
-                { "a2", 1, "0000:08:00.0" }, { "l40s", 1, "0000:26:00.0" },  { "mixed", 7, "0000:05:00.0" },
-                { "mtty", 0, NULL },         { "plain", 1, "0000:05:00.0" }, { "t4", 1, "0000:3b:00.0" },
+                { "a2", 1, "0000:08:00.0" },    { "l40s", 1, "0000:26:00.0" },
+                { "mixed", 7, "0000:05:00.0" }, { "mtty", 0, NULL },
+                { "plain", 1, "0000:05:00.0" }, { "t4", 1, "0000:3b:00.0" },
+                { "a100", 1, "0000:04:00.0" },  { "dgx-a100", 8, "0000:07:00.0" },
+                { "h100", 1, "0000:19:00.0" },
         };
 
         for (size_t i = 0; i < G_N_ELEMENTS(hosts); i++) {
@@ -231,6 +234,9 @@ static const struct {
         { "{'format':null}", "x.json: format: must be a number from 1 to 1" },
         { "{'format':[1]}", "x.json: format: must be a number from 1 to 1" },
         { "{'format':1,'gpu':[]}", "x.json: gpu: no such key" },
+        { "{'format':1,'nvml':'gone'}",
+          "x.json: nvml: 'gone' is not one of present, not-loaded, mismatch, absent" },
+        { "{'format':1,'nvml-lacks':['malloc']}", "x.json: nvml-lacks[0]: 'malloc' is no function of NVML" },
         { "{'format':1,'Gpus':[]}", "x.json: Gpus: no such key" },
         { "{'format':1,'gpus':{}}", "x.json: gpus: must be a list" },
         { "{'format':1,'gpus':[1]}", "x.json: gpus[0]: must be an object" },
@@ -405,6 +411,10 @@ START_TEST(cards_whose_vfs_would_meet_are_refused) {
 }
 END_TEST
 
+#define MIG_SLICES "'memory-slices':8,'compute-slices':7,"
+#define MIG_PROFILE(more)                                                                                    \
+        "'profiles':[{'id':14,'enum':1,'name':'2g','max':1,'slices':2,'size':2,'starts':[0]" more "}]"
+
 static const struct {
         const char *board, *reason;
 } bad_boards[] = {
@@ -414,6 +424,25 @@ static const struct {
         { "{'format':1,'types':[{'id':0}]}", "types[0]: a type needs id, name, fb-mib and max" },
         { "{'format':1,'sriov':{'total-vfs':'16'}}", "sriov.total-vfs: must be a number from 0 to 16777215" },
         { "{'format':1,'colour':'green'}", "colour: no such key" },
+        { "{'format':1,'mig':{}}", "mig: needs memory-slices (1 to 16), compute-slices and profiles" },
+        { "{'format':1,'mig':{'memory-slices':17,'compute-slices':7," MIG_PROFILE("") "}}",
+          "mig: needs memory-slices (1 to 16), compute-slices and profiles" },
+        { "{'format':1,'mig':{'memory-slices':8,'compute-slices':9," MIG_PROFILE("") "}}",
+          "mig: needs memory-slices (1 to 16), compute-slices and profiles" },
+        { "{'format':1,'mig':{" MIG_PROFILE(",'enum':18") "}}",
+          "mig.profiles[0]: enum must be a number from 0 to 17" },
+        { "{'format':1,'mig':{'profiles':[{'id':1}]}}",
+          "mig.profiles[0]: a profile needs id, enum, name, max, slices, size and starts" },
+        { "{'format':1,'mig':{" MIG_SLICES MIG_PROFILE(",'starts':[1]") "}}", "mig: 2g can't start at 1" },
+        { "{'format':1,'mig':{" MIG_SLICES MIG_PROFILE(",'starts':[8]") "}}", "mig: 2g can't start at 8" },
+        { "{'format':1,'mig':{" MIG_SLICES MIG_PROFILE(",'starts':[0,2,0]") "}}",
+          "mig: 2g starts at 0 twice" },
+        { "{'format':1,'mig':{" MIG_SLICES MIG_PROFILE(",'starts':[16]") "}}",
+          "mig.profiles[0].starts[0]: must be a number from 0 to 15" },
+        { "{'format':1,'mig':{" MIG_SLICES MIG_PROFILE(",'size':3") "}}",
+          "mig: 2g is too large, or no even part" },
+        { "{'format':1,'placements':'odd'}", "placements: 'odd' is not one of halving, even" },
+        { "{'format':1,'serial':''}", "serial: must be one line without a slash" },
 };
 
 START_TEST(a_bad_board_is_refused_with_its_file_too) {
