@@ -4,36 +4,47 @@
 
 #include "auth.h"
 #include "object.h"
+#include "polkit.h"
 
 /* Names of connections are never given twice, so what is known of one stays true; only room is limited. */
-#define KNOWN_MAX   1024
-#define PENDING_MAX 1024
-#define ASK_USEC    (10 * G_USEC_PER_SEC)
+#define KNOWN_MAX 1024U
+
+/* Calls of one connection that wait until the bus has said whose it is. */
+#define WAITING_MAX 32U
+
+#define ASK_USEC (10 * G_USEC_PER_SEC)
 
 struct Auth {
-        GHashTable *known;   /* name of a connection → uid */
-        GHashTable *pending; /* Question: those on their way */
+        GHashTable *known; /* name of a connection → Caller */
+        GHashTable *asked; /* name of a connection → Question */
+        Polkit *polkit;
 };
 
 typedef struct Question {
         Auth *auth;
-        sd_bus_message *message;
+        const char *sender; /* the key; of the first message */
+        GPtrArray *messages;
         sd_bus_slot *slot;
 } Question;
+
+static void free_message(void *p) {
+        sd_bus_message_unref(p);
+}
 
 static void question_free(void *p) {
         Question *q = p;
 
         sd_bus_slot_unref(q->slot);
-        sd_bus_message_unref(q->message);
+        g_ptr_array_unref(q->messages);
         g_free(q);
 }
 
-Auth *auth_new(void) {
+Auth *auth_new(sd_event *event) {
         Auth *auth = g_new0(Auth, 1);
 
-        auth->known = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-        auth->pending = g_hash_table_new_full(NULL, NULL, question_free, NULL);
+        auth->known = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, caller_unref);
+        auth->asked = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, question_free);
+        auth->polkit = polkit_new(event);
         return auth;
 }
 
@@ -42,57 +53,93 @@ Auth *auth_free(Auth *auth) {
                 return NULL;
 
         g_hash_table_unref(auth->known);
-        g_hash_table_unref(auth->pending);
+        g_hash_table_unref(auth->asked);
+        polkit_free(auth->polkit);
         g_free(auth);
         return NULL;
 }
 
 void auth_reset(Auth *auth) {
         g_hash_table_remove_all(auth->known);
-        g_hash_table_remove_all(auth->pending);
+        g_hash_table_remove_all(auth->asked);
+        polkit_reset(auth->polkit);
 }
 
-static int on_answer(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
-        Question *q = userdata;
-        g_autoptr(sd_bus_message) message = sd_bus_message_ref(q->message);
-        const char *sender = sd_bus_message_get_sender(message);
-        Auth *auth = q->auth;
-        uint32_t uid;
+static int read_credentials(sd_bus_message *reply, Caller **ret) {
+        uint32_t uid = UINT32_MAX, pid = 0;
+        const char *key, *contents;
         int r;
 
-        r = sd_bus_message_is_method_error(reply, NULL) ? -EACCES : sd_bus_message_read(reply, "u", &uid);
-        g_hash_table_remove(auth->pending, q);
-        if (r < 0) {
-                /* It left meanwhile: nothing happens. */
-                sd_bus_reply_method_errorf(message, SD_BUS_ERROR_ACCESS_DENIED,
-                                           "The bus does not know who asks");
-                return 0;
+        r = sd_bus_message_enter_container(reply, 'a', "{sv}");
+        if (r < 0)
+                return r;
+        while ((r = sd_bus_message_enter_container(reply, 'e', "sv")) > 0) {
+                r = sd_bus_message_read(reply, "s", &key);
+                if (r >= 0)
+                        r = sd_bus_message_peek_type(reply, NULL, &contents);
+                if (r < 0)
+                        return r;
+                if (g_str_equal(key, "UnixUserID") && g_str_equal(contents, "u"))
+                        r = sd_bus_message_read(reply, "v", "u", &uid);
+                else if (g_str_equal(key, "ProcessID") && g_str_equal(contents, "u"))
+                        r = sd_bus_message_read(reply, "v", "u", &pid);
+                else
+                        r = sd_bus_message_skip(reply, "v");
+                if (r >= 0)
+                        r = sd_bus_message_exit_container(reply);
+                if (r < 0)
+                        return r;
         }
+        if (r < 0 || uid == UINT32_MAX)
+                return -EACCES;
 
+        *ret = caller_new(uid, (pid_t) pid);
+        return 0;
+}
+
+static void learn(Auth *auth, const char *sender, Caller *caller) {
         if (g_hash_table_size(auth->known) >= KNOWN_MAX)
                 g_hash_table_remove_all(auth->known);
-        g_hash_table_insert(auth->known, g_strdup(sender), GUINT_TO_POINTER(uid));
+        g_hash_table_insert(auth->known, g_strdup(sender), caller);
+}
+
+static void take_up(sd_bus_message *message) {
+        int r;
 
         r = sd_bus_message_rewind(message, true);
         if (r >= 0)
                 r = sd_bus_enqueue_for_read(sd_bus_message_get_bus(message), message);
         if (r < 0)
                 g_warning("Failed to take up a call again, ignoring: %s", g_strerror(-r));
+}
+
+static int on_answer(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
+        Question *q = userdata;
+        g_autoptr(GPtrArray) messages = g_ptr_array_ref(q->messages);
+        Caller *caller = NULL;
+        int r;
+
+        r = sd_bus_message_is_method_error(reply, NULL) ? -EACCES : read_credentials(reply, &caller);
+        if (r >= 0)
+                learn(q->auth, q->sender, caller);
+        g_hash_table_remove(q->auth->asked, q->sender);
+        for (unsigned i = 0; i < messages->len; i++)
+                if (r >= 0)
+                        take_up(messages->pdata[i]);
+                else /* It left meanwhile: nothing happens. */
+                        sd_bus_reply_method_errorf(messages->pdata[i], SD_BUS_ERROR_ACCESS_DENIED,
+                                                   "The bus does not know who asks");
         return 0;
 }
 
-static int ask(Auth *auth, sd_bus_message *message, const char *sender, sd_bus_error *error) {
+static int ask(Auth *auth, sd_bus_message *message, const char *sender) {
         g_autoptr(sd_bus_message) call = NULL;
         sd_bus *bus = sd_bus_message_get_bus(message);
         Question *q;
         int r;
 
-        if (g_hash_table_size(auth->pending) >= PENDING_MAX)
-                return sd_bus_error_set(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
-                                        "Too many calls wait for their turn");
-
         r = sd_bus_message_new_method_call(bus, &call, "org.freedesktop.DBus", "/org/freedesktop/DBus",
-                                           "org.freedesktop.DBus", "GetConnectionUnixUser");
+                                           "org.freedesktop.DBus", "GetConnectionCredentials");
         if (r >= 0)
                 r = sd_bus_message_append(call, "s", sender);
         if (r < 0)
@@ -100,35 +147,53 @@ static int ask(Auth *auth, sd_bus_message *message, const char *sender, sd_bus_e
 
         q = g_new0(Question, 1);
         q->auth = auth;
-        q->message = sd_bus_message_ref(message);
+        q->sender = sender;
+        q->messages = g_ptr_array_new_with_free_func(free_message);
+        g_ptr_array_add(q->messages, sd_bus_message_ref(message));
         r = sd_bus_call_async(bus, &q->slot, call, on_answer, q, ASK_USEC);
         if (r < 0) {
                 question_free(q);
                 return r;
         }
-        g_hash_table_add(auth->pending, q);
+        g_hash_table_insert(auth->asked, (char *) q->sender, q);
         return 0;
 }
 
-int auth_get_uid(Auth *auth, sd_bus_message *message, uint32_t *ret_uid, sd_bus_error *error) {
+int auth_identify(Auth *auth, sd_bus_message *message, Caller **ret, sd_bus_error *error) {
         const char *sender = sd_bus_message_get_sender(message);
-        void *uid;
+        Caller *caller;
+        Question *q;
 
         if (!sender)
                 return sd_bus_error_set(error, SD_BUS_ERROR_ACCESS_DENIED,
                                         "A call without sender is nobody's");
-        if (!g_hash_table_lookup_extended(auth->known, sender, NULL, &uid))
-                return ask(auth, message, sender, error);
+        caller = g_hash_table_lookup(auth->known, sender);
+        if (caller) {
+                *ret = caller;
+                return 1;
+        }
 
-        *ret_uid = GPOINTER_TO_UINT(uid);
-        return 1;
+        q = g_hash_table_lookup(auth->asked, sender);
+        if (!q)
+                return ask(auth, message, sender);
+        if (q->messages->len >= WAITING_MAX)
+                return sd_bus_error_setf(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
+                                         "%u calls of this connection wait for the bus to say whose it is",
+                                         q->messages->len);
+
+        g_ptr_array_add(q->messages, sd_bus_message_ref(message));
+        return 0;
 }
 
-int auth_check(Auth *auth, sd_bus_message *message, uint32_t *ret_uid, sd_bus_error *error) {
+int auth_check(Auth *auth, sd_bus_message *message, const AuthRequest *request, Caller **ret,
+               sd_bus_error *error) {
+        Caller *caller;
         int r;
 
-        r = auth_get_uid(auth, message, ret_uid, error);
-        if (r > 0 && *ret_uid != 0)
-                return sd_bus_error_set(error, SD_BUS_ERROR_ACCESS_DENIED, "Only root may change anything");
+        r = auth_identify(auth, message, &caller, error);
+        if (r > 0 && caller->uid != 0)
+                r = polkit_check(auth->polkit, message, caller->uid, request, error);
+        if (r > 0)
+                *ret = caller;
         return r;
 }

@@ -8,6 +8,7 @@
 #include "jobs.h"
 #include "object.h"
 #include "options.h"
+#include "order.h"
 
 const char *job_path(const Job *job, char buf[static JOB_PATH_MAX]) {
         g_snprintf(buf, JOB_PATH_MAX, CARVED_BUS_JOBS "/%" G_GUINT64_FORMAT, job->id);
@@ -114,20 +115,20 @@ static int get_failures(sd_bus *bus, const char *path, const char *interface, co
 
 static int method_cancel(sd_bus_message *message, void *userdata, sd_bus_error *error) {
         Job *job = userdata;
-        uint32_t uid;
+        Caller *caller;
         int r;
 
         r = options_read_none(message, error);
         if (r < 0)
                 return r;
-        r = auth_get_uid(job->manager->auth, message, &uid, error);
+        /* Who asked for it may; another, if he might have asked. */
+        r = auth_identify(job->manager->auth, message, &caller, error);
+        if (r > 0 && caller->uid != job->uid)
+                r = order_check(job->manager, job->order, "cancel", message, &caller, error);
         if (r < 0)
                 return r;
         if (r == 0)
                 return 1;
-        if (uid != 0 && uid != job->uid)
-                return sd_bus_error_set(error, SD_BUS_ERROR_ACCESS_DENIED,
-                                        "Only root and who asked for it may cancel a job");
 
         job_cancel(job, "The job was cancelled");
         return sd_bus_reply_method_return(message, NULL);

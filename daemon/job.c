@@ -102,6 +102,7 @@ Job *job_free(Job *job) {
         }
         run_free(job->run);
         carved_order_free(job->order);
+        caller_unref(job->caller);
         carved_plan_free(job->plan);
         g_strfreev(job->words);
         g_free(job->key);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
+#include "caller.h"
 #include "manager.h"
 #include "plan.h"
 
@@ -26,7 +27,8 @@ struct Job {
         Manager *manager;
         uint64_t id;
         uint32_t uid;
-        char *key; /* of its order; NULL: can't be joined */
+        Caller *caller; /* NULL: nobody, carved itself */
+        char *key;      /* of its order; NULL: can't be joined */
         CarvedOrder *order;
         CarvedPlan *plan; /* NULL: made when it is its turn */
         GStrv words;      /* the plan's; never NULL */

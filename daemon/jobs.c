@@ -239,9 +239,10 @@ static int answer(Job *job, const JobCall *call) {
         return 1;
 }
 
-static Job *add(Jobs *jobs, CarvedOrder *order, CarvedPlan *plan, uint32_t uid) {
-        Job *job = job_new(jobs->manager, ++jobs->last_id, uid, order, plan);
+static Job *add(Jobs *jobs, CarvedOrder *order, CarvedPlan *plan, Caller *caller) {
+        Job *job = job_new(jobs->manager, ++jobs->last_id, caller ? caller->uid : 0, order, plan);
 
+        job->caller = caller ? caller_ref(caller) : NULL;
         g_ptr_array_add(jobs->list, job);
         jobs->active++;
         job_emit_added(job);
@@ -269,7 +270,7 @@ int jobs_order(Jobs *jobs, CarvedOrder *given, const JobCall *call, sd_bus_error
         r = check(jobs, error);
         if (r < 0)
                 return r;
-        job = call->dry_run ? NULL : find_equal(jobs, key, call->uid);
+        job = call->dry_run ? NULL : find_equal(jobs, key, call->caller->uid);
         if (job)
                 return answer(job, call);
 
@@ -281,7 +282,7 @@ int jobs_order(Jobs *jobs, CarvedOrder *given, const JobCall *call, sd_bus_error
         /* That all is as it is wanted is known only after a look: not every change sends an event. */
         empty = plan && plan->steps->len == 0 && !carved_plan_changes_intent(plan) && !busy &&
                 order->kind != CARVED_ORDER_RESYNC;
-        job = add(jobs, g_steal_pointer(&order), g_steal_pointer(&plan), call->uid);
+        job = add(jobs, g_steal_pointer(&order), g_steal_pointer(&plan), call->caller);
         if (call->dry_run) {
                 job->dry_run = true;
                 job_finish_at_once(job);
@@ -304,7 +305,7 @@ void jobs_restore(Jobs *jobs, const CarvedPciAddress *gpu, bool settle) {
 
         order = order_new(CARVED_ORDER_RESTORE, gpu);
         order->settle = settle;
-        job_start(add(jobs, order, /* plan= */ NULL, /* uid= */ 0));
+        job_start(add(jobs, order, /* plan= */ NULL, /* caller= */ NULL));
 }
 
 void job_reply(Job *job, sd_bus_message *message) {

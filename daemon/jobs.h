@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
+#include "caller.h"
 #include "job.h"
 
 /* All jobs: those at work, and for a while those that are over. */
@@ -11,7 +12,7 @@ Jobs *jobs_free(Jobs *jobs);
 /* What a call asks for, apart from the order itself. */
 typedef struct JobCall {
         sd_bus_message *message;
-        uint32_t uid;
+        Caller *caller;
         bool dry_run, no_block;
 } JobCall;
 

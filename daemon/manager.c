@@ -92,7 +92,7 @@ int manager_new(sd_event *event, Log *log, Manager **ret) {
         config_init(&m->config);
         m->host.sriov_manage = m->config.sriov_manage;
         load_config(m);
-        m->auth = auth_new();
+        m->auth = auth_new(event);
         m->jobs = jobs_new(m);
         m->usage = usage_new(m);
         m->restore = restore_new(m);

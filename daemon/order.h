@@ -15,8 +15,13 @@
 
 CarvedOrder *order_new(CarvedOrderKind kind, const CarvedPciAddress *gpu);
 
-/* Takes @order. For handlers to return: dry runs are for everyone, the rest for root. */
+/* Takes @order. For handlers to return: dry runs are for everyone, the rest for root and whom polkit lets. */
 int order_place(Manager *m, CarvedOrder *order, JobCall *call, sd_bus_message *message, sd_bus_error *error);
 
-/* The same for what is done at once, without a job: 1, go on; else to be returned. */
+/* May he do this to what the order is about? As auth_check(). */
+int order_check(Manager *m, const CarvedOrder *order, const char *verb, sd_bus_message *message, Caller **ret,
+                sd_bus_error *error);
+
+/* The same for what is done at once to the object that was called, without a job: 1, go on; else to be
+ * returned. */
 int order_authorise(Manager *m, sd_bus_message *message, sd_bus_error *error, int *ret);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "auth.h"
 #include "bus-error.h"
 #include "intent-change.h"
 #include "order.h"
@@ -73,7 +74,10 @@ int method_forget(sd_bus_message *message, void *userdata, sd_bus_error *error) 
         CarvedPciAddress address;
         const CarvedIntent *intent;
         const CarvedGpu *gpu;
+        char text[CARVED_PCI_ADDRESS_MAX] = "";
         const char *identity;
+        Caller *caller;
+        bool found;
         int r;
 
         r = sd_bus_message_read(message, "s", &identity);
@@ -81,13 +85,18 @@ int method_forget(sd_bus_message *message, void *userdata, sd_bus_error *error) 
                 r = options_read_none(message, error);
         if (r < 0)
                 return r;
-        if (!order_authorise(m, message, error, &r))
-                return r;
-        if (!find_stored(m, identity, &address)) {
+        found = find_stored(m, identity, &address);
+        if (found)
+                carved_pci_address_format(&address, text);
+        r = auth_check(m->auth, message, &(AuthRequest){ AUTH_CONFIGURE_GPU, "forget", text, "" }, &caller,
+                       error);
+        if (r <= 0)
+                return r < 0 ? r : 1;
+        if (!found) {
                 g_autofree char *quoted = carved_quote(identity);
-                g_autofree char *text = g_strdup_printf("Nothing is stored for %s; ListStored tells", quoted);
+                g_autofree char *said = g_strdup_printf("Nothing is stored for %s; ListStored tells", quoted);
 
-                return bus_error_set(error, CARVED_ERROR_NO_SUCH_GPU, text);
+                return bus_error_set(error, CARVED_ERROR_NO_SUCH_GPU, said);
         }
 
         intent = carved_model_intent(m->model, &address);

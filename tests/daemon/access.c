@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 
 #include <errno.h>
-#include <grp.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "../tap.h"
 #include "carver.h"
 #include "simctl.h"
+#include "visitor.h"
 
-/* Who may do what. The methods are those that the binary says it has, so a new one is tried the day it comes:
- * what is not known to read must be for root only. On host mixed, with a vGPU of each kind. */
+/* Who may do what where there is no polkit. The methods are those that the binary says it has, so a new one
+ * is tried the day it comes: what is not known to read must be for root only. On host mixed, with a vGPU of
+ * each kind. */
 
 #define A    "dd6772a8-7db8-4e96-9a73-f94c389d9bc3"
 #define B    "5b5b7326-6bb8-4c0f-9d6e-2f2f1c0b7a11"
@@ -20,8 +18,6 @@
 #define VGPU "org.carved1.Vgpu"
 #define JOB  "org.carved1.Job"
 #define HOST "org.carved1.VgpuHost"
-
-#define NOBODY 65534
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(sd_bus_message, sd_bus_message_unref)
 
@@ -232,49 +228,14 @@ static char *make_call(sd_bus *bus, const Call *call) {
         for (unsigned i = 0; i < call->args->len; i++)
                 append_arg(m, call->args->pdata[i], call->dry_run);
         r = sd_bus_call(bus, m, 20 * G_USEC_PER_SEC, &error, NULL);
-        return r < 0 ? g_strdup_printf("%s: %s", error.name, error.message) : g_strdup("ok");
-}
-
-typedef char *(*Act)(sd_bus *bus, const void *data);
-
-/* Never returns. Nothing of root's may help it: not the connection, not a group, not a capability. */
-static void be_nobody(int fd, Act act, const void *const *data, unsigned n) {
-        FILE *out = fdopen(fd, "w");
-        sd_bus *bus;
-
-        ck_assert_int_eq(setgroups(0, NULL), 0);
-        ck_assert_int_eq(setresgid(NOBODY, NOBODY, NOBODY), 0);
-        ck_assert_int_eq(setresuid(NOBODY, NOBODY, NOBODY), 0);
-        ck_assert_int_ge(sd_bus_open_system(&bus), 0);
-        for (unsigned i = 0; i < n; i++)
-                fprintf(out, "%s\n", act(bus, data[i]));
-        fflush(out);
-        _exit(EXIT_SUCCESS);
+        return visitor_result(r, &error);
 }
 
 /* What becomes of each, in a process of uid nobody. */
-static GStrv as_nobody(Act act, const void *const *data, unsigned n) {
-        g_autofree char *text = NULL;
-        g_autoptr(GIOChannel) channel = NULL;
-        GStrv lines;
-        int fds[2], status;
-        pid_t pid;
+static GStrv as_nobody(VisitorAct act, const void *const *data, unsigned n) {
+        Visitor visitor = visitor_send(NOBODY, act, data, n);
 
-        ck_assert_int_eq(pipe(fds), 0);
-        pid = fork();
-        ck_assert_int_ge(pid, 0);
-        if (pid == 0)
-                be_nobody(fds[1], act, data, n);
-
-        close(fds[1]);
-        channel = g_io_channel_unix_new(fds[0]);
-        g_io_channel_set_close_on_unref(channel, TRUE);
-        ck_assert_int_eq(g_io_channel_read_to_end(channel, &text, NULL, NULL), G_IO_STATUS_NORMAL);
-        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-        ck_assert_int_eq(status, 0);
-        lines = g_strsplit(g_strchomp(text), "\n", -1);
-        ck_assert_uint_eq(g_strv_length(lines), n);
-        return lines;
+        return visitor_hear(&visitor, n);
 }
 
 static char *act_call(sd_bus *bus, const void *data) {
