@@ -22,8 +22,8 @@ struct Auth {
 
 typedef struct Question {
         Auth *auth;
-        const char *sender; /* the key; of the first message */
-        GPtrArray *messages;
+        char *sender;        /* the key */
+        GPtrArray *messages; /* that wait for it */
         sd_bus_slot *slot;
 } Question;
 
@@ -36,6 +36,7 @@ static void question_free(void *p) {
 
         sd_bus_slot_unref(q->slot);
         g_ptr_array_unref(q->messages);
+        g_free(q->sender);
         g_free(q);
 }
 
@@ -132,9 +133,9 @@ static int on_answer(sd_bus_message *reply, void *userdata, sd_bus_error *error)
         return 0;
 }
 
-static int ask(Auth *auth, sd_bus_message *message, const char *sender) {
+/* @message, if given, is taken up again when it is known. */
+static int ask(Auth *auth, sd_bus *bus, const char *sender, sd_bus_message *message) {
         g_autoptr(sd_bus_message) call = NULL;
-        sd_bus *bus = sd_bus_message_get_bus(message);
         Question *q;
         int r;
 
@@ -147,15 +148,16 @@ static int ask(Auth *auth, sd_bus_message *message, const char *sender) {
 
         q = g_new0(Question, 1);
         q->auth = auth;
-        q->sender = sender;
+        q->sender = g_strdup(sender);
         q->messages = g_ptr_array_new_with_free_func(free_message);
-        g_ptr_array_add(q->messages, sd_bus_message_ref(message));
+        if (message)
+                g_ptr_array_add(q->messages, sd_bus_message_ref(message));
         r = sd_bus_call_async(bus, &q->slot, call, on_answer, q, ASK_USEC);
         if (r < 0) {
                 question_free(q);
                 return r;
         }
-        g_hash_table_insert(auth->asked, (char *) q->sender, q);
+        g_hash_table_insert(auth->asked, q->sender, q);
         return 0;
 }
 
@@ -175,7 +177,7 @@ int auth_identify(Auth *auth, sd_bus_message *message, Caller **ret, sd_bus_erro
 
         q = g_hash_table_lookup(auth->asked, sender);
         if (!q)
-                return ask(auth, message, sender);
+                return ask(auth, sd_bus_message_get_bus(message), sender, message);
         if (q->messages->len >= WAITING_MAX)
                 return sd_bus_error_setf(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
                                          "%u calls of this connection wait for the bus to say whose it is",
@@ -183,6 +185,28 @@ int auth_identify(Auth *auth, sd_bus_message *message, Caller **ret, sd_bus_erro
 
         g_ptr_array_add(q->messages, sd_bus_message_ref(message));
         return 0;
+}
+
+const Caller *auth_look_up(Auth *auth, sd_bus *bus, const char *sender) {
+        const Caller *caller = g_hash_table_lookup(auth->known, sender);
+        int r = 0;
+
+        if (!caller && !g_hash_table_contains(auth->asked, sender))
+                r = ask(auth, bus, sender, /* message= */ NULL);
+        if (r < 0)
+                g_debug("Failed to ask the bus who %s is, ignoring: %s", sender, g_strerror(-r));
+        return caller;
+}
+
+bool auth_is_same_user(Auth *auth, sd_bus_message *a, sd_bus_message *b) {
+        const char *one = sd_bus_message_get_sender(a), *other = sd_bus_message_get_sender(b);
+        const Caller *x = one ? g_hash_table_lookup(auth->known, one) : NULL;
+        const Caller *y = other ? g_hash_table_lookup(auth->known, other) : NULL;
+
+        if (x && y)
+                return x->uid == y->uid && x->uid != 0;
+
+        return g_strcmp0(one, other) == 0;
 }
 
 int auth_check(Auth *auth, sd_bus_message *message, const AuthRequest *request, Caller **ret,

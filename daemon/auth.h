@@ -29,6 +29,13 @@ void auth_reset(Auth *auth);
 /* 1: @ret is who sent it, until the loop turns; 0: asked; -errno and an error: nobody knows. */
 int auth_identify(Auth *auth, sd_bus_message *message, Caller **ret, sd_bus_error *error);
 
-/* The same, and only root passes, or whom polkit lets. */
+/* Who is behind @sender, without holding a call up for it: NULL, it is being asked. */
+const Caller *auth_look_up(Auth *auth, sd_bus *bus, const char *sender);
+
+/* Have both the same user behind them, who is not root? Of one that is not known yet: the same connection.
+ * For limits, so that one can't use up what there is for all. */
+bool auth_is_same_user(Auth *auth, sd_bus_message *a, sd_bus_message *b);
+
+/* As auth_identify(), and only root passes, or whom polkit lets. */
 int auth_check(Auth *auth, sd_bus_message *message, const AuthRequest *request, Caller **ret,
                sd_bus_error *error);

@@ -15,6 +15,7 @@
 #include "log-control.h"
 #include "manager-bus.h"
 #include "object.h"
+#include "ration.h"
 
 #define SYSTEM_BUS_SOCKET "/run/dbus/system_bus_socket"
 
@@ -33,6 +34,7 @@ typedef struct Binding {
 struct Bus {
         Manager *manager;
         sd_bus *bus;
+        Ration *ration;
         GArray *bindings;
         bool wanted; /* the name */
         bool owned;
@@ -313,6 +315,7 @@ static void disconnect(Bus *b) {
         b->owned = false;
         b->queue_source = sd_event_source_disable_unref(b->queue_source);
         auth_reset(b->manager->auth);
+        ration_detach(b->ration);
         sd_bus_close(b->bus);
         b->bus = sd_bus_unref(b->bus);
 }
@@ -400,6 +403,8 @@ static int connect_bus(Bus *b) {
                 r = sd_bus_match_signal_async(b->bus, NULL, "org.freedesktop.DBus", "/org/freedesktop/DBus",
                                               "org.freedesktop.DBus", "NameAcquired", on_acquired, NULL, b);
         if (r >= 0)
+                r = ration_attach(b->ration, b->bus);
+        if (r >= 0)
                 r = publish(b);
         if (r >= 0)
                 r = sd_bus_attach_event(b->bus, b->manager->event, SD_EVENT_PRIORITY_NORMAL);
@@ -420,7 +425,9 @@ int bus_new(Manager *m, Bus **ret) {
                 g_array_append_val(b->bindings, binding);
         }
 
-        r = connect_bus(b);
+        r = ration_new(m->event, m->auth, &b->ration);
+        if (r >= 0)
+                r = connect_bus(b);
         if (r < 0) {
                 g_critical("Failed to connect to the system bus: %s", g_strerror(-r));
                 bus_free(b);
@@ -439,6 +446,7 @@ Bus *bus_free(Bus *b) {
         sd_event_source_disable_unref(b->retry_source);
         sd_event_source_disable_unref(b->queue_source);
         sd_bus_flush_close_unref(b->bus);
+        ration_free(b->ration);
         g_array_unref(b->bindings);
         g_free(b);
         return NULL;

@@ -12,6 +12,8 @@
 #include "restore.h"
 
 #define ACTIVE_MAX    1024U
+#define PER_USER_MAX  128U
+#define CALLERS_MAX   256U
 #define FINISHED_MAX  64U
 #define FINISHED_USEC (60 * G_USEC_PER_SEC)
 
@@ -89,9 +91,30 @@ Job *jobs_find(Jobs *jobs, uint64_t id) {
         return NULL;
 }
 
-static void forget_oldest(Jobs *jobs) {
-        g_autofree Ended *ended = g_queue_pop_head(&jobs->over);
+/* The oldest of the user who has the most: dry runs are for everyone, and must not crowd out what others have
+ * not read yet. */
+static GList *find_spare(Jobs *jobs) {
+        unsigned most = 0;
+        GList *spare = NULL;
 
+        for (GList *each = jobs->over.head; each; each = each->next) {
+                uint32_t uid = ((Ended *) each->data)->job->uid;
+                unsigned n = 0;
+
+                for (GList *other = jobs->over.head; other; other = other->next)
+                        n += ((Ended *) other->data)->job->uid == uid;
+                if (n > most) {
+                        most = n;
+                        spare = each;
+                }
+        }
+        return spare;
+}
+
+static void forget_job(Jobs *jobs, GList *link) {
+        g_autofree Ended *ended = link->data;
+
+        g_queue_delete_link(&jobs->over, link);
         job_emit_removed(ended->job);
         g_ptr_array_remove(jobs->list, ended->job);
 }
@@ -118,7 +141,7 @@ static int on_timer(sd_event_source *s, uint64_t usec, void *userdata) {
         const Ended *oldest;
 
         while ((oldest = g_queue_peek_head(&jobs->over)) && oldest->usec + FINISHED_USEC <= now)
-                forget_oldest(jobs);
+                forget_job(jobs, jobs->over.head);
         arm(jobs);
         return 0;
 }
@@ -148,7 +171,7 @@ void jobs_over(Jobs *jobs, Job *job) {
         g_ptr_array_set_size(job->callers, 0);
         log_end(job);
         while (jobs->over.length > FINISHED_MAX)
-                forget_oldest(jobs);
+                forget_job(jobs, find_spare(jobs));
         if (!jobs->timer)
                 arm(jobs);
         restore_job_over(jobs->manager->restore, job);
@@ -231,9 +254,13 @@ static int reply_begun(Job *job, sd_bus_message *message) {
 }
 
 /* Held until the end, or answered now. */
-static int answer(Job *job, const JobCall *call) {
+static int answer(Job *job, const JobCall *call, sd_bus_error *error) {
         if (call->no_block)
                 return reply_begun(job, call->message);
+        if (job->callers->len >= CALLERS_MAX)
+                return sd_bus_error_setf(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
+                                         "%u callers wait for job %" G_GUINT64_FORMAT " already", CALLERS_MAX,
+                                         job->id);
 
         g_ptr_array_add(job->callers, sd_bus_message_ref(call->message));
         return 1;
@@ -249,11 +276,26 @@ static Job *add(Jobs *jobs, CarvedOrder *order, CarvedPlan *plan, Caller *caller
         return job;
 }
 
-static int check(Jobs *jobs, sd_bus_error *error) {
+/* One user can fill only a part of the room. */
+static unsigned count_active(const Jobs *jobs, uint32_t uid) {
+        unsigned n = 0;
+
+        for (unsigned i = 0; i < jobs->list->len; i++) {
+                const Job *job = jobs->list->pdata[i];
+
+                n += job->uid == uid && !job_is_over(job);
+        }
+        return n;
+}
+
+static int check(Jobs *jobs, uint32_t uid, sd_bus_error *error) {
         if (jobs->stopping)
                 return bus_error_set(error, CARVED_ERROR_CANCELLED, "carved stops");
         if (jobs->active >= ACTIVE_MAX)
                 return bus_error_set(error, CARVED_ERROR_LIMITS_EXCEEDED, "Too many jobs wait already");
+        if (uid != 0 && count_active(jobs, uid) >= PER_USER_MAX)
+                return sd_bus_error_setf(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
+                                         "%u jobs of uid %u wait already", PER_USER_MAX, uid);
 
         return 0;
 }
@@ -267,12 +309,12 @@ int jobs_order(Jobs *jobs, CarvedOrder *given, const JobCall *call, sd_bus_error
         Job *job;
         int r;
 
-        r = check(jobs, error);
+        r = check(jobs, call->caller->uid, error);
         if (r < 0)
                 return r;
         job = call->dry_run ? NULL : find_equal(jobs, key, call->caller->uid);
         if (job)
-                return answer(job, call);
+                return answer(job, call, error);
 
         plan = carved_plan_make(jobs->manager->model, order, &e);
         busy = is_busy(jobs, order, plan);
@@ -289,7 +331,7 @@ int jobs_order(Jobs *jobs, CarvedOrder *given, const JobCall *call, sd_bus_error
                 return reply_begun(job, call->message);
         }
 
-        r = answer(job, call);
+        r = answer(job, call, error);
         if (empty)
                 job_finish_at_once(job);
         else

@@ -3,10 +3,14 @@
 #include <errno.h>
 
 #include "bus-error.h"
+#include "error.h"
 #include "manager-bus.h"
 #include "order.h"
 #include "reason.h"
 #include "stored-bus.h"
+
+/* More than any host has. */
+#define UUIDS_MAX 4096U
 
 static int get_version(sd_bus *bus, const char *path, const char *interface, const char *property,
                        sd_bus_message *reply, void *userdata, sd_bus_error *error) {
@@ -22,21 +26,24 @@ static int get_state(sd_bus *bus, const char *path, const char *interface, const
 
 static int read_address(sd_bus_message *message, const char **ret_text, CarvedPciAddress *ret,
                         sd_bus_error *error) {
+        g_autofree char *quoted = NULL;
         const char *text = NULL;
         int r;
 
         r = sd_bus_message_read(message, "s", &text);
         if (r < 0)
                 return r;
+        quoted = carved_quote(text);
         if (!carved_pci_address_parse(text, ret))
-                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "'%s' is not a PCI address", text);
+                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "%s is not a PCI address", quoted);
 
         *ret_text = text;
         return 0;
 }
 
 static int no_such(sd_bus_error *error, CarvedError code, const char *what, const char *text) {
-        g_autofree char *sentence = g_strdup_printf("There is no %s '%s'", what, text);
+        g_autofree char *quoted = carved_quote(text);
+        g_autofree char *sentence = g_strdup_printf("There is no %s %s", what, quoted);
 
         return bus_error_set(error, code, sentence);
 }
@@ -99,9 +106,12 @@ static int method_get_vgpu(sd_bus_message *message, void *userdata, sd_bus_error
 
                 if (vf && vf->vgpu >= 0)
                         vgpu = vf->gpu->vgpus->pdata[vf->vgpu];
-        } else
+        } else {
+                g_autofree char *quoted = carved_quote(text);
+
                 return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
-                                         "'%s' is neither a UUID nor a PCI address", text);
+                                         "%s is neither a UUID nor a PCI address", quoted);
+        }
         if (!vgpu)
                 return no_such(error, CARVED_ERROR_NO_SUCH_VGPU, "vGPU", text);
 
@@ -184,6 +194,11 @@ static int read_uuids(sd_bus_message *message, GStrv *ret, sd_bus_error *error) 
                 return r;
         if (!given || !*given)
                 return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS, "No vGPU is named");
+
+        if (g_strv_length(given) > UUIDS_MAX)
+                return sd_bus_error_setf(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
+                                         "%u vGPUs at a time are too many: at most %u", g_strv_length(given),
+                                         UUIDS_MAX);
 
         for (char **uuid = given; *uuid; uuid++) {
                 char *lower = g_ascii_strdown(*uuid, -1);

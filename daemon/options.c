@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "bus-error.h"
+#include "error.h"
 #include "intent.h"
 #include "options.h"
 
@@ -67,7 +68,8 @@ static int read_value(sd_bus_message *message, const Option *option, sd_bus_erro
         return r < 0 ? r : sd_bus_message_exit_container(message);
 }
 
-static int read_entry(sd_bus_message *message, const Option *options, sd_bus_error *error) {
+static int read_entry(sd_bus_message *message, const Option *options, uint64_t *seen, sd_bus_error *error) {
+        g_autofree char *quoted = NULL;
         const char *key;
         int r;
 
@@ -75,14 +77,22 @@ static int read_entry(sd_bus_message *message, const Option *options, sd_bus_err
         if (r < 0)
                 return r;
 
-        for (const Option *option = options; option->name; option++)
-                if (g_str_equal(option->name, key))
-                        return read_value(message, option, error);
+        for (unsigned i = 0; options[i].name; i++) {
+                if (!g_str_equal(options[i].name, key))
+                        continue;
+                if (*seen & (UINT64_C(1) << i))
+                        return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
+                                                 "Option '%s' is given twice", options[i].name);
+                *seen |= UINT64_C(1) << i;
+                return read_value(message, &options[i], error);
+        }
 
-        return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "There is no option '%s' here", key);
+        quoted = carved_quote(key);
+        return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "There is no option %s here", quoted);
 }
 
 int options_read(sd_bus_message *message, const Option *options, sd_bus_error *error) {
+        uint64_t seen = 0;
         int r;
 
         r = sd_bus_message_enter_container(message, 'a', "{sv}");
@@ -90,7 +100,7 @@ int options_read(sd_bus_message *message, const Option *options, sd_bus_error *e
                 return r;
 
         while ((r = sd_bus_message_enter_container(message, 'e', "sv")) > 0) {
-                r = read_entry(message, options, error);
+                r = read_entry(message, options, &seen, error);
                 if (r >= 0)
                         r = sd_bus_message_exit_container(message);
                 if (r < 0)

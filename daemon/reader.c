@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "auth.h"
 #include "burst.h"
 #include "bus-error.h"
 #include "cleanup.h"
@@ -19,7 +20,8 @@
 #define AGAIN_USEC (G_USEC_PER_SEC / 10)
 #define AGAIN_MAX  6U
 
-#define WAITERS_MAX 64
+#define WAITERS_MAX          64
+#define WAITERS_PER_USER_MAX 16
 
 struct Reader {
         Manager *manager;
@@ -361,10 +363,13 @@ void reader_look(Reader *reader) {
 int reader_refresh(Reader *reader, sd_bus_message *message, sd_bus_error *error) {
         uint64_t now = (uint64_t) g_get_monotonic_time();
         const CarvedGpu *gpu = carved_model_find_gpu(reader->manager->model, &reader->found.address);
+        unsigned same = 0;
 
         if (gpu && gpu->stalled)
                 return bus_error_set(error, CARVED_ERROR_STALLED, "The GPU does not answer");
-        if (reader->waiters->len >= WAITERS_MAX)
+        for (unsigned i = 0; i < reader->waiters->len; i++)
+                same += auth_is_same_user(reader->manager->auth, reader->waiters->pdata[i], message);
+        if (same >= WAITERS_PER_USER_MAX || reader->waiters->len >= WAITERS_MAX)
                 return bus_error_set(error, CARVED_ERROR_LIMITS_EXCEEDED,
                                      "Too many callers wait for this GPU already");
 

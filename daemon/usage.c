@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/inotify.h>
 
+#include "auth.h"
 #include "burst.h"
 #include "bus-error.h"
 #include "cleanup.h"
@@ -11,8 +12,9 @@
 #include "usage.h"
 #include "worker.h"
 
-#define SCAN_USEC     (10 * G_USEC_PER_SEC)
-#define QUESTIONS_MAX 256U
+#define SCAN_USEC              (10 * G_USEC_PER_SEC)
+#define QUESTIONS_MAX          256U
+#define QUESTIONS_PER_USER_MAX 64U
 
 /* The node of one vGPU. */
 typedef struct Watch {
@@ -264,8 +266,12 @@ void usage_follow(Usage *usage, const CarvedPciAddress *address) {
 
 int usage_ask(Usage *usage, const CarvedVgpu *vgpu, sd_bus_message *message, sd_bus_error *error) {
         Question q = { NULL, vgpu->iommu_group };
+        unsigned same = 0;
 
-        if (usage->waiting->len >= QUESTIONS_MAX)
+        for (unsigned i = 0; i < usage->waiting->len; i++)
+                same += auth_is_same_user(usage->manager->auth,
+                                          g_array_index(usage->waiting, Question, i).message, message);
+        if (same >= QUESTIONS_PER_USER_MAX || usage->waiting->len >= QUESTIONS_MAX)
                 return bus_error_set(error, CARVED_ERROR_LIMITS_EXCEEDED,
                                      "Too many callers ask for users already");
 

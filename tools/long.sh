@@ -59,6 +59,12 @@ crash() {
                 build-plain/tests/daemon/daemon-crash "$@" </dev/null
 }
 
+# A thousand connections of four users, 52 of them flooding. Without sanitizers: it measures.
+hostile() {
+        PATH=$PWD/build-plain/sim:$PATH G_DEBUG=fatal-criticals carved-sim --host a2 -- \
+                build-plain/tests/daemon/daemon-hostile 30 1000 52 </dev/null
+}
+
 # What ./check does for four seconds; the seed is printed.
 storm() {
         PATH=$PWD/build-check/sim:$PATH carved-sim --no-daemon --host mixed -- build-check/tests/host/host-storm 60 </dev/null
@@ -163,6 +169,7 @@ run_long() {
         say "The daemon, for long: crashes, faults, crowds"
         together 4 < <(list_waiting)
         step "cards that hang for a minute" on_host mixed daemon-hang 60 measure # alone: it measures
+        step "a thousand connections that mean harm" hostile                     # likewise
 
         say "Analysis, and fuzzing for $FUZZ_SECONDS seconds each"
         together 2 < <(list_working)

@@ -5,6 +5,7 @@
 
 #include "../tap.h"
 #include "carver.h"
+#include "methods.h"
 #include "simctl.h"
 #include "visitor.h"
 
@@ -24,16 +25,6 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(sd_bus_message, sd_bus_message_unref)
 /* These tell, and change nothing. */
 static const char *const reading[] = { "GetGpu",  "GetVf",    "GetVgpu",       "GetInventory",
                                        "Refresh", "GetUsers", "GetLibvirtXml", "ListStored" };
-
-static const char *const kinds[] = {
-        "org.carved1.Manager",
-        "org.carved1.Gpu",
-        "org.carved1.Sriov",
-        "org.carved1.VirtualFunction",
-        HOST,
-        VGPU,
-        JOB,
-};
 
 /* A vGPU on each kind of card. */
 static const char *const vgpus[][2] = {
@@ -70,110 +61,6 @@ static void set_up(void) {
 
 static void tear_down(void) {
         client = client_free(client);
-}
-
-/* ---- what there is to call ---- */
-
-typedef struct Call {
-        char *path, *interface, *method;
-        GPtrArray *args; /* "NAME TYPE", those that go in */
-        bool dry_run;
-} Call;
-
-static void call_free(void *p) {
-        Call *call = p;
-
-        g_free(call->path);
-        g_free(call->interface);
-        g_free(call->method);
-        g_ptr_array_unref(call->args);
-        g_free(call);
-}
-
-static Call *call_new(const char *path, const char *interface, const char *method) {
-        Call *call = g_new0(Call, 1);
-
-        call->path = g_strdup(path);
-        call->interface = g_strdup(interface);
-        call->method = g_strdup(method);
-        call->args = g_ptr_array_new_with_free_func(g_free);
-        return call;
-}
-
-typedef struct Reading {
-        const char *path;
-        GPtrArray *calls;       /* Call */
-        GPtrArray *children;    /* paths */
-        GHashTable *interfaces; /* all that were seen */
-        char *interface;        /* NULL: not one of ours */
-        bool inside;            /* a method of ours */
-} Reading;
-
-static const char *attribute(const char **names, const char **values, const char *name) {
-        for (; *names; names++, values++)
-                if (g_str_equal(*names, name))
-                        return *values;
-
-        return "";
-}
-
-static void on_start(GMarkupParseContext *context, const char *element, const char **names,
-                     const char **values, void *userdata, GError **error) {
-        const char *name = attribute(names, values, "name");
-        Reading *r = userdata;
-
-        if (g_str_equal(element, "node") && *name)
-                g_ptr_array_add(r->children, g_strdup_printf("%s/%s", r->path, name));
-        if (g_str_equal(element, "interface")) {
-                g_clear_pointer(&r->interface, g_free);
-                if (g_str_has_prefix(name, "org.carved1.")) {
-                        r->interface = g_strdup(name);
-                        g_hash_table_add(r->interfaces, g_strdup(name));
-                }
-        }
-        if (g_str_equal(element, "method") && r->interface) {
-                r->inside = true;
-                g_ptr_array_add(r->calls, call_new(r->path, r->interface, name));
-        }
-        if (g_str_equal(element, "arg") && r->inside &&
-            g_str_equal(attribute(names, values, "direction"), "in")) {
-                Call *call = r->calls->pdata[r->calls->len - 1];
-
-                g_ptr_array_add(call->args, g_strdup_printf("%s %s", name, attribute(names, values, "type")));
-        }
-}
-
-static void on_end(GMarkupParseContext *context, const char *element, void *userdata, GError **error) {
-        if (g_str_equal(element, "method"))
-                ((Reading *) userdata)->inside = false;
-}
-
-/* All methods of @path, and of what is below it. */
-static void introspect(const char *path, GPtrArray *calls, GHashTable *interfaces) {
-        static const GMarkupParser callbacks = { .start_element = on_start, .end_element = on_end };
-        g_autoptr(GPtrArray) children = g_ptr_array_new_with_free_func(g_free);
-        Reading reading_of = { .path = path, .calls = calls, .children = children, .interfaces = interfaces };
-        g_autoptr(GMarkupParseContext) context = NULL;
-        g_autoptr(GVariant) reply = NULL;
-        const char *text;
-
-        reply = client_call(client, path, "org.freedesktop.DBus.Introspectable", "Introspect", NULL, "");
-        g_variant_get(reply, "(&s)", &text);
-        context = g_markup_parse_context_new(&callbacks, 0, &reading_of, NULL);
-        ck_assert(g_markup_parse_context_parse(context, text, -1, NULL));
-        g_free(reading_of.interface);
-        for (unsigned i = 0; i < children->len; i++)
-                introspect(children->pdata[i], calls, interfaces);
-}
-
-static GPtrArray *all_calls(void) {
-        g_autoptr(GHashTable) interfaces = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-        GPtrArray *calls = g_ptr_array_new_with_free_func(call_free);
-
-        introspect(ROOT, calls, interfaces);
-        for (unsigned i = 0; i < G_N_ELEMENTS(kinds); i++)
-                ck_assert_msg(g_hash_table_contains(interfaces, kinds[i]), "no object has %s", kinds[i]);
-        return calls;
 }
 
 static bool is_reading(const char *method) {
@@ -256,7 +143,7 @@ static bool is_denied(const char *said) {
 
 START_TEST(what_does_not_only_read_is_for_root) {
         g_autofree char *before = host_summary(), *after = NULL;
-        g_autoptr(GPtrArray) calls = all_calls();
+        g_autoptr(GPtrArray) calls = all_calls(client);
         unsigned jobs = client_count(client, JOB), denied = 0, read = 0;
         g_auto(GStrv) said = NULL;
 
