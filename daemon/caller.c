@@ -20,8 +20,8 @@ Caller *caller_new(uint32_t uid, pid_t pid) {
         return caller;
 }
 
-Caller *caller_ref(Caller *caller) {
-        return g_rc_box_acquire(caller);
+Caller *caller_ref(const Caller *caller) {
+        return g_rc_box_acquire((Caller *) caller);
 }
 
 static void clear(void *p) {

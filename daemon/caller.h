@@ -14,5 +14,5 @@ typedef struct Caller {
 } Caller;
 
 Caller *caller_new(uint32_t uid, pid_t pid);
-Caller *caller_ref(Caller *caller);
+Caller *caller_ref(const Caller *caller);
 void caller_unref(void *caller); /* or NULL */

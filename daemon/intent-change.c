@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 
+#include "audit.h"
+#include "auth.h"
 #include "bus-error.h"
 #include "intent-change.h"
 #include "keeper.h"
 #include "object.h"
+#include "order.h"
 
 typedef struct Call {
         Manager *manager;
@@ -11,6 +14,7 @@ typedef struct Call {
         CarvedIntentChange change;
         char *label, *identity;
         sd_bus_message *message;
+        Caller *caller;
 } Call;
 
 static void call_free(Call *call) {
@@ -19,6 +23,7 @@ static void call_free(Call *call) {
         g_free(call->label);
         g_free(call->identity);
         sd_bus_message_unref(call->message);
+        caller_unref(call->caller);
         g_free(call);
 }
 
@@ -41,6 +46,20 @@ static CarvedEntry *form(void *userdata) {
         return entry;
 }
 
+static void audit(const Call *call, JobState result, const char *why) {
+        g_autofree char *verb = order_verb(call->message);
+        g_autoptr(GPtrArray) gpus = g_ptr_array_new(), vgpus = g_ptr_array_new();
+        char address[CARVED_PCI_ADDRESS_MAX];
+        CarvedObject object;
+
+        carved_pci_address_format(&call->gpu, address);
+        g_ptr_array_add(gpus, address);
+        if (object_parse_path(sd_bus_message_get_path(call->message), &object) &&
+            object.kind == CARVED_OBJECT_VGPU)
+                g_ptr_array_add(vgpus, object.uuid);
+        audit_log(&(AuditEntry){ verb, gpus, vgpus, /* job= */ 0, call->caller, result, why });
+}
+
 static void on_done(KeeperResult result, const char *text, void *userdata) {
         Call *call = userdata;
         CarvedUpdate update = { .kind = CARVED_UPDATE_INTENT, .address = call->gpu, .intent = &call->change };
@@ -48,6 +67,7 @@ static void on_done(KeeperResult result, const char *text, void *userdata) {
 
         if (result != KEEPER_FAILED)
                 manager_apply(call->manager, &update);
+        audit(call, result == KEEPER_FAILED ? JOB_FAILED : JOB_DONE, result == KEEPER_KEPT ? NULL : text);
         if (result == KEEPER_KEPT)
                 r = sd_bus_reply_method_return(call->message, NULL);
         else
@@ -65,6 +85,8 @@ int intent_change(Manager *m, const CarvedPciAddress *gpu, const CarvedIntentCha
                   sd_bus_message *message) {
         const CarvedGpu *shown = carved_model_find_gpu(m->model, gpu);
         Call *call = g_new0(Call, 1);
+        const Caller *caller =
+                auth_look_up(m->auth, sd_bus_message_get_bus(message), sd_bus_message_get_sender(message));
 
         call->manager = m;
         call->gpu = *gpu;
@@ -74,6 +96,8 @@ int intent_change(Manager *m, const CarvedPciAddress *gpu, const CarvedIntentCha
         call->change.label = call->label = g_strdup(change->label);
         call->change.identity = call->identity = g_strdup(shown ? shown->identity : NULL);
         call->message = sd_bus_message_ref(message);
+        /* He was let, so he is known. */
+        call->caller = caller ? caller_ref(caller) : NULL;
         keeper_commit(m->keeper, keeper_next_id(m->keeper), form, on_done, call);
         return 1;
 }

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include "audit.h"
 #include "bus-error.h"
 #include "cleanup.h"
 #include "error.h"
@@ -146,18 +147,6 @@ static int on_timer(sd_event_source *s, uint64_t usec, void *userdata) {
         return 0;
 }
 
-static void log_end(const Job *job) {
-        const char *kind = carved_order_kind_to_string(job->order->kind);
-
-        if (job->dry_run)
-                return;
-        if (job->error)
-                g_message("Job %" G_GUINT64_FORMAT ", %s, asked for by uid %u: %s: %s", job->id, kind,
-                          job->uid, job_state_to_string(job->state), job->error->message);
-        else
-                g_info("Job %" G_GUINT64_FORMAT ", %s, asked for by uid %u: done", job->id, kind, job->uid);
-}
-
 void jobs_over(Jobs *jobs, Job *job) {
         Ended *ended = g_new(Ended, 1);
 
@@ -169,7 +158,7 @@ void jobs_over(Jobs *jobs, Job *job) {
         for (unsigned i = 0; i < job->callers->len; i++)
                 job_reply(job, job->callers->pdata[i]);
         g_ptr_array_set_size(job->callers, 0);
-        log_end(job);
+        audit_job(job);
         while (jobs->over.length > FINISHED_MAX)
                 forget_job(jobs, find_spare(jobs));
         if (!jobs->timer)

@@ -75,7 +75,8 @@ int order_place(Manager *m, CarvedOrder *given, JobCall *call, sd_bus_message *m
 }
 
 /* "SetLabels" as "set-labels". */
-static char *spell_verb(const char *member) {
+char *order_verb(sd_bus_message *message) {
+        const char *member = sd_bus_message_get_member(message);
         g_autoptr(GString) verb = g_string_new(NULL);
 
         for (const char *c = member; *c; c++) {
@@ -87,7 +88,7 @@ static char *spell_verb(const char *member) {
 }
 
 int order_authorise(Manager *m, sd_bus_message *message, sd_bus_error *error, int *ret) {
-        g_autofree char *verb = spell_verb(sd_bus_message_get_member(message));
+        g_autofree char *verb = order_verb(message);
         char address[CARVED_PCI_ADDRESS_MAX] = "";
         AuthRequest request = { AUTH_CONFIGURE_GPU, verb, address, "" };
         CarvedObject object;

@@ -22,6 +22,9 @@ int order_place(Manager *m, CarvedOrder *order, JobCall *call, sd_bus_message *m
 int order_check(Manager *m, const CarvedOrder *order, const char *verb, sd_bus_message *message, Caller **ret,
                 sd_bus_error *error);
 
+/* What is asked for, in one word, by the method's name. */
+char *order_verb(sd_bus_message *message);
+
 /* The same for what is done at once to the object that was called, without a job: 1, go on; else to be
  * returned. */
 int order_authorise(Manager *m, sd_bus_message *message, sd_bus_error *error, int *ret);

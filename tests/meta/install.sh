@@ -22,13 +22,26 @@ promise "programs, data, policy and manual are in Debian's places" there \
         /usr/share/carved-sim/hosts/mixed.json /usr/share/carved-sim/boards/a2.json /usr/share/carved-sim/sriov-manage \
         /usr/sbin/carved /lib/systemd/system/carved.service /usr/share/dbus-1/system-services/org.carved1.service \
         /usr/share/dbus-1/interfaces/org.carved1.xml /usr/share/dbus-1/system.d/org.carved1.conf \
-        /usr/share/polkit-1/actions/org.carved1.policy \
+        /usr/share/polkit-1/actions/org.carved1.policy /usr/lib/systemd/catalog/carved.catalog \
         /usr/share/man/man8/carved.8 /usr/share/man/man5/carved.conf.5 /usr/share/man/man5/org.carved1.5 \
         /usr/share/man/man1/carved-sim.1 /usr/share/man/man1/carved-simctl.1
 promise "sriov-manage is a program" test -x "$root/usr/share/carved-sim/sriov-manage"
 promise "the simulated library is where no program looks for a real one" bash -c "ls '$root'/usr/lib/*/carved-sim/libnvidia-ml.so.1 >/dev/null"
 promise "the bus policy is well-formed" bash -c "! command -v xmllint >/dev/null || xmllint --noout --nonet '$root/usr/share/dbus-1/system.d/org.carved1.conf'"
 promise "polkit's actions are well-formed" bash -c "! command -v xmllint >/dev/null || xmllint --noout --nonet '$root/usr/share/polkit-1/actions/org.carved1.policy'"
+# What journalctl -x will say: one entry for each id that the daemon writes.
+catalogued() {
+        local id
+
+        mkdir -p "$root/var/lib/systemd/catalog"
+        journalctl --root="$root" --update-catalog || return 1
+        for id in $(sed -n 's/^#define MESSAGE_[A-Z]* *"\([0-9a-f]*\)"$/\1/p' "$1/daemon/audit.c"); do
+                journalctl --root="$root" --list-catalog | grep -q "^$id" || echo "$id is not in the catalog"
+        done
+        [ -n "${id-}" ] || echo "no id can be read from audit.c"
+}
+
+promise "the journal's catalog has an entry for each id" catalogued "$1"
 promise "the header for tests compiles alone, in plain C" bash -c "
         echo '#include <carved-sim/simctl.h>
         int main(void) { return simctl_do(\"rules\") > 5; }' > $root/t.c && cc -Wall -Wextra -Werror -I$root/usr/include -o $root/t $root/t.c"
