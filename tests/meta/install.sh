@@ -18,7 +18,7 @@ there() {
 
 promise "it installs into an empty root" install_it "$2"
 promise "programs, data, policy and manual are in Debian's places" there \
-        /usr/bin/carved-sim /usr/bin/carved-simctl /usr/include/carved-sim/simctl.h \
+        /usr/bin/carvectl /usr/bin/carved-sim /usr/bin/carved-simctl /usr/include/carved-sim/simctl.h \
         /usr/share/carved-sim/hosts/mixed.json /usr/share/carved-sim/boards/a2.json /usr/share/carved-sim/sriov-manage \
         /usr/sbin/carved /lib/systemd/system/carved.service /usr/share/dbus-1/system-services/org.carved1.service \
         /usr/share/dbus-1/interfaces/org.carved1.xml /usr/share/dbus-1/system.d/org.carved1.conf \
