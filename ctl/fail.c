@@ -103,12 +103,13 @@ void fail_from_name(GError **error, const char *name, const char *message) {
 }
 
 void fail_from_bus(GError **error, const sd_bus_error *e, int r) {
-        if (e && sd_bus_error_is_set(e))
-                fail_from_name(error, e->name, e->message ?: "");
-        else if (r == -ETIMEDOUT)
+        /* What sd-bus finds by itself has a number, and may have a name of no use. */
+        if (r == -ETIMEDOUT)
                 fail_from_name(error, STANDARD("NoReply"), "");
         else if (r == -ENOTCONN || r == -ECONNRESET || r == -EPIPE)
                 fail_from_name(error, STANDARD("Disconnected"), "");
+        else if (e && sd_bus_error_is_set(e))
+                fail_from_name(error, e->name, e->message ?: "");
         else
                 g_set_error(error, CTL_ERROR, CTL_FAILED, "It could not be asked for: %s", g_strerror(-r));
 }

@@ -96,7 +96,7 @@ static const struct {
         const char *columns[12];
 } lists[] = {
         { "gpus",
-          "GPUs",
+          "GPU",
           KIND_GPU,
           add_gpu,
           { "GPU", "MODEL", "DRIVER", "FRAMEWORK", "VFS", "VGPUS", "STATE", "SYNC", "ROOM" } },

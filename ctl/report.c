@@ -18,6 +18,8 @@
 
 static const char *const secrets[] = { "Serial", "GpuUuid", "Labels", "Owner", "Params" };
 
+static const char *const spoken[] = { "Plan", "ErrorMessage", "LastError" };
+
 static void set_text(JsonObject *object, const char *key, const char *value) {
         json_object_set_string_member(object, key, value ?: "");
 }
@@ -87,6 +89,44 @@ static JsonObject *host_facts(void) {
         return host;
 }
 
+/* Messages and plans quote what they are about. Where that is a plugin's parameters, it is not for others. */
+static char *hush(const char *text) {
+        GString *hushed;
+        bool quoted = false;
+
+        if (!strstr(text, "arameter") && !strstr(text, "vgpu_params"))
+                return g_strdup(text);
+
+        hushed = g_string_new(NULL);
+        for (; *text; text++) {
+                if (*text == '\'') {
+                        g_string_append(hushed, quoted ? "'" : "'(left out)");
+                        quoted = !quoted;
+                } else if (!quoted)
+                        g_string_append_c(hushed, *text);
+        }
+        return g_string_free(hushed, FALSE);
+}
+
+static void hush_member(JsonObject *object, const char *key) {
+        JsonNode *node = json_object_get_member(object, key);
+
+        if (node && JSON_NODE_HOLDS_ARRAY(node)) {
+                JsonArray *old = json_node_get_array(node), *hushed = json_array_new();
+
+                for (unsigned i = 0; i < json_array_get_length(old); i++) {
+                        g_autofree char *text = hush(json_array_get_string_element(old, i));
+
+                        json_array_add_string_element(hushed, text);
+                }
+                json_object_set_array_member(object, key, hushed);
+        } else if (node) {
+                g_autofree char *text = hush(json_node_get_string(node));
+
+                set_text(object, key, text);
+        }
+}
+
 /* Facts that are not for others are there by name, so that it is seen that they were. */
 static JsonNode *without_secrets(const Thing *thing) {
         JsonNode *node = json_from_thing(thing);
@@ -95,6 +135,8 @@ static JsonNode *without_secrets(const Thing *thing) {
         for (unsigned i = 0; i < G_N_ELEMENTS(secrets); i++)
                 if (json_object_has_member(object, secrets[i]))
                         set_text(object, secrets[i], "(left out)");
+        for (unsigned i = 0; i < G_N_ELEMENTS(spoken); i++)
+                hush_member(object, spoken[i]);
         return node;
 }
 
@@ -156,8 +198,11 @@ static void add_log(JsonObject *report) {
         g_autoptr(GArray) lines = journal_read(NULL, LOG_NOTICE, LOG_LINES, &error);
         JsonArray *array = json_array_new();
 
-        for (unsigned i = 0; lines && i < lines->len; i++)
-                json_array_add_string_element(array, g_array_index(lines, JournalLine, i).message);
+        for (unsigned i = 0; lines && i < lines->len; i++) {
+                g_autofree char *text = hush(g_array_index(lines, JournalLine, i).message);
+
+                json_array_add_string_element(array, text);
+        }
         if (error)
                 json_array_add_string_element(array, error->message);
         json_object_set_array_member(report, "Log", array);
