@@ -104,8 +104,20 @@ static bool read_properties(sd_bus_message *m, Thing *thing, const char *interfa
         return sd_bus_message_exit_container(m) >= 0;
 }
 
-static Thing *read_thing(sd_bus_message *m) {
-        const char *path, *interface;
+/* @wanted: NULL, all; those with nothing in them never. */
+static bool read_interface(sd_bus_message *m, Thing *thing, const char *const *wanted) {
+        const char *interface;
+
+        if (sd_bus_message_read_basic(m, 's', &interface) < 0)
+                return false;
+        if (wanted ? g_strv_contains(wanted, interface) : g_str_has_prefix(interface, CARVED_BUS_NAME "."))
+                return read_properties(m, thing, g_intern_string(interface));
+
+        return sd_bus_message_skip(m, "a{sv}") >= 0;
+}
+
+static Thing *read_thing(sd_bus_message *m, const char *const *wanted) {
+        const char *path;
         Thing *thing;
         bool ok;
 
@@ -116,9 +128,7 @@ static Thing *read_thing(sd_bus_message *m) {
         thing = thing_empty(path);
         ok = true;
         while (ok && sd_bus_message_enter_container(m, 'e', "sa{sv}") > 0)
-                ok = sd_bus_message_read_basic(m, 's', &interface) >= 0 &&
-                     read_properties(m, thing, g_intern_string(interface)) &&
-                     sd_bus_message_exit_container(m) >= 0;
+                ok = read_interface(m, thing, wanted) && sd_bus_message_exit_container(m) >= 0;
         if (!ok || sd_bus_message_exit_container(m) < 0) {
                 thing_free(thing);
                 return NULL;
@@ -127,13 +137,13 @@ static Thing *read_thing(sd_bus_message *m) {
         return thing;
 }
 
-static bool read_host(sd_bus_message *m, Host *host) {
+static bool read_host(sd_bus_message *m, Host *host, const char *const *wanted) {
         Thing *thing;
 
         if (sd_bus_message_enter_container(m, 'a', "{oa{sa{sv}}}") < 0)
                 return false;
         while (sd_bus_message_enter_container(m, 'e', "oa{sa{sv}}") > 0) {
-                thing = read_thing(m);
+                thing = read_thing(m, wanted);
                 if (!thing)
                         return false;
                 g_ptr_array_add(host->things, thing);
@@ -191,6 +201,10 @@ Host *host_free(Host *host) {
 }
 
 Host *host_load(Ctl *ctl, GError **error) {
+        return host_load_some(ctl, NULL, error);
+}
+
+Host *host_load_some(Ctl *ctl, const char *const *interfaces, GError **error) {
         _cleanup_(sd_bus_error_free) sd_bus_error e = SD_BUS_ERROR_NULL;
         g_autoptr(sd_bus_message) m = NULL, reply = NULL;
         g_autoptr(Host) host = NULL;
@@ -208,7 +222,7 @@ Host *host_load(Ctl *ctl, GError **error) {
         host = g_new0(Host, 1);
         host->things = g_ptr_array_new_with_free_func(thing_free);
         host->by_path = g_hash_table_new(g_str_hash, g_str_equal);
-        if (!read_host(reply, host)) {
+        if (!read_host(reply, host, interfaces)) {
                 fail_from_bus(error, NULL, -EBADMSG);
                 return NULL;
         }

@@ -31,6 +31,10 @@ typedef struct Host {
 
 /* NULL: carved could not be asked. */
 Host *host_load(Ctl *ctl, GError **error);
+
+/* The same of these interfaces only, NULL at the end: what a thousand VFs can is not read to be thrown away.
+ */
+Host *host_load_some(Ctl *ctl, const char *const *interfaces, GError **error);
 Host *host_free(Host *host);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Host, host_free)
 

@@ -93,16 +93,33 @@ static const struct {
         const char *name, *title;
         Kind kind;
         AddRow add;
+        const char *shown[5]; /* interfaces that it is made of */
         const char *columns[12];
 } lists[] = {
         { "gpus",
           "GPU",
           KIND_GPU,
           add_gpu,
+          { GPU, SRIOV, VGPU },
           { "GPU", "MODEL", "DRIVER", "FRAMEWORK", "VFS", "VGPUS", "STATE", "SYNC", "ROOM" } },
-        { "vfs", "VF", KIND_VF, add_vf, { "VF", "GPU", "INDEX", "DRIVER", "IOMMU", "ROLE", "VGPU" } },
-        { "vgpus", "vGPU", KIND_VGPU, add_vgpu, { "VGPU", "TYPE", "GPU", "VF", "NODE", "STATE", "NOTES" } },
-        { "jobs", "job", KIND_JOB, add_job, { "JOB", "KIND", "GPU", "UID", "STEP", "STATE", "ERROR" } },
+        { "vfs",
+          "VF",
+          KIND_VF,
+          add_vf,
+          { GPU, VF, VGPU },
+          { "VF", "GPU", "INDEX", "DRIVER", "IOMMU", "ROLE", "VGPU" } },
+        { "vgpus",
+          "vGPU",
+          KIND_VGPU,
+          add_vgpu,
+          { GPU, VF, VGPU },
+          { "VGPU", "TYPE", "GPU", "VF", "NODE", "STATE", "NOTES" } },
+        { "jobs",
+          "job",
+          KIND_JOB,
+          add_job,
+          { GPU, JOB },
+          { "JOB", "KIND", "GPU", "UID", "STEP", "STATE", "ERROR" } },
 };
 
 static void print_table(Ctl *ctl, const Table *table, const char *what) {
@@ -164,7 +181,7 @@ static bool list_stored(Ctl *ctl, GError **error) {
 }
 
 static bool list_things(Ctl *ctl, unsigned which, GError **error) {
-        g_autoptr(Host) host = host_load(ctl, error);
+        g_autoptr(Host) host = host_load_some(ctl, ctl->json == JSON_OFF ? lists[which].shown : NULL, error);
         g_autoptr(GPtrArray) things = NULL;
         g_autoptr(Table) table = NULL;
 

@@ -10,6 +10,9 @@
 
 #include "text.h"
 
+/* Less is not worth reading. */
+#define MIN_CUT 8
+
 typedef struct Piece {
         Style style;
         char *text;
@@ -36,13 +39,25 @@ static GArray *pieces_new(void) {
 }
 
 static void add_piece(GArray *pieces, Style style, const char *format, va_list args) {
-        Piece piece = { style, g_strdup_vprintf(format, args) };
+        Piece piece = { style, g_str_equal(format, "%s") ? g_strdup(va_arg(args, const char *))
+                                                         : g_strdup_vprintf(format, args) };
 
         g_array_append_val(pieces, piece);
 }
 
+/* Most of what there is to say is ASCII, and there may be thousands of lines of it. */
+static size_t plain_length(const char *text) {
+        size_t n = 0;
+
+        while (text[n] >= ' ' && text[n] < 0x7f)
+                n++;
+        return n;
+}
+
 unsigned text_width(const char *text) {
-        unsigned width = 0;
+        unsigned width = (unsigned) plain_length(text);
+
+        text += width;
 
         for (; *text; text = g_utf8_next_char(text)) {
                 gunichar c = g_utf8_get_char_validated(text, -1);
@@ -66,7 +81,13 @@ static char *cut(const char *text, unsigned width) {
 
 /* What others wrote may hold anything: a label must not drive the terminal. */
 static void append_clean(GString *out, const char *text) {
-        g_autofree char *valid = g_utf8_make_valid(text, -1);
+        size_t plain = plain_length(text);
+        g_autofree char *valid = NULL;
+
+        g_string_append_len(out, text, (gssize) plain);
+        if (!text[plain])
+                return;
+        valid = g_utf8_make_valid(text + plain, -1);
 
         for (const char *p = valid; *p; p = g_utf8_next_char(p)) {
                 gunichar c = g_utf8_get_char(p);
@@ -162,40 +183,49 @@ unsigned table_n_rows(const Table *table) {
         return table->cells->len / table->columns->len;
 }
 
-static void append_padded(Line *line, Style style, const char *text, unsigned width, bool last) {
-        unsigned used = text_width(text);
+static void add_cell(GString *out, const Piece *cell, unsigned width, bool last) {
+        unsigned used = text_width(cell->text);
 
-        line_add(line, style, "%s", text);
-        if (!last)
-                line_add(line, STYLE_PLAIN, "%*s", (int) (MAX(width, used) - used + 2), "");
+        append_styled(out, cell->style, cell->text);
+        for (unsigned i = used; i < width + 2 && !last; i++)
+                g_string_append_c(out, ' ');
+}
+
+/* @cells: a row of them. What is too long for @columns is cut at the end, so only where the rest fits. */
+static void add_row(GString *out, const Piece *cells, const unsigned *widths, unsigned n, unsigned columns) {
+        unsigned used = 0;
+
+        for (unsigned i = 0; i < n; i++) {
+                const Piece *cell = &cells[i];
+                bool last = i + 1 == n;
+
+                if (last && columns > used + MIN_CUT && text_width(cell->text) > columns - used) {
+                        g_autofree char *some = cut(cell->text, columns - used);
+
+                        add_cell(out, &(Piece){ cell->style, some }, widths[i], last);
+                } else
+                        add_cell(out, cell, widths[i], last);
+                used += widths[i] + 2;
+        }
+        g_string_append_c(out, '\n');
 }
 
 void table_print(const Table *table, GString *out, bool legend, unsigned columns) {
         unsigned n = table->columns->len;
         g_autofree unsigned *widths = g_new0(unsigned, n);
+        g_autofree Piece *head = g_new0(Piece, n);
 
-        for (unsigned i = 0; i < n && legend; i++)
-                widths[i] = text_width(table->columns->pdata[i]);
+        for (unsigned i = 0; i < n && legend; i++) {
+                head[i] = (Piece){ STYLE_STRONG, table->columns->pdata[i] };
+                widths[i] = text_width(head[i].text);
+        }
         for (unsigned i = 0; i < table->cells->len; i++)
                 widths[i % n] = MAX(widths[i % n], text_width(g_array_index(table->cells, Piece, i).text));
 
-        if (legend && table->cells->len > 0) {
-                Line *line = line_new();
-
-                for (unsigned i = 0; i < n; i++)
-                        append_padded(line, STYLE_STRONG, table->columns->pdata[i], widths[i], i + 1 == n);
-                line_end(line, out, columns);
-        }
-        for (unsigned row = 0; row < table_n_rows(table); row++) {
-                Line *line = line_new();
-
-                for (unsigned i = 0; i < n; i++) {
-                        const Piece *cell = &g_array_index(table->cells, Piece, row * n + i);
-
-                        append_padded(line, cell->style, cell->text, widths[i], i + 1 == n);
-                }
-                line_end(line, out, columns);
-        }
+        if (legend && table->cells->len > 0)
+                add_row(out, head, widths, n, columns);
+        for (unsigned row = 0; row < table_n_rows(table); row++)
+                add_row(out, &g_array_index(table->cells, Piece, row * n), widths, n, columns);
 }
 
 /* ---- the pager ---- */
