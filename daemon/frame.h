@@ -28,6 +28,11 @@ typedef enum FrameKind {
 #define FRAME_STEP_TYPE    "(v@au)"
 #define FRAME_OUTCOME_TYPE "(vmv)"
 
+/* FRAME_SNAPSHOT: the card, how deep to look (CarvedDepth), and what it was told to remember; back come what
+ * was seen, and what to remember. */
+#define LOOK_REQUEST "((uyyy)umv)"
+#define LOOK_ANSWER  "(vmv)"
+
 /* FRAME_STORE: a(ysss), what to do with which directory's file, and its text. */
 enum { STORE_WRITE = 'w', STORE_REMOVE = 'r', STORE_UNLINK = 'u' /* for good only with what follows */ };
 

@@ -6,9 +6,8 @@
 #include "policy.h"
 #include "reader.h"
 
-/* Until NVML is asked. */
-GETTER(get_nothing, "s", "")
-
+GETTER(get_serial, "s", t->gpu->serial ?: "")
+GETTER(get_gpu_uuid, "s", t->gpu->gpu_uuid ?: "")
 GETTER(get_stored_identity, "s", t->gpu->stored_identity ?: "")
 GETTER(get_sync_state, "s", carved_sync_state_to_string(t->gpu->sync))
 
@@ -24,7 +23,7 @@ GETTER(get_numa_node, "i", t->gpu->numa_node)
 GETTER(get_iommu_group, "i", t->gpu->iommu_group)
 GETTER(get_framework, "s", carved_framework_to_string(t->gpu->framework))
 GETTER(get_state, "s", carved_gpu_state_to_string(t->gpu->state))
-GETTER(get_last_error, "s", t->gpu->error ?: t->gpu->trouble ?: "")
+GETTER(get_last_error, "s", carved_gpu_last_error(t->gpu) ?: "")
 
 static int get_address(sd_bus *bus, const char *path, const char *interface, const char *property,
                        sd_bus_message *reply, void *userdata, sd_bus_error *error) {
@@ -82,6 +81,8 @@ static int append_type(sd_bus_message *reply, const CarvedType *type) {
                                   type->max_instances);
         if (r >= 0)
                 r = append_text(reply, "DeviceApi", type->device_api);
+        if (r >= 0)
+                r = append_number(reply, type, CARVED_TYPE_MIG_PROFILE, "MigProfile", type->mig_profile);
         if (r >= 0)
                 r = sd_bus_message_close_container(reply);
         if (r >= 0)
@@ -154,15 +155,7 @@ static int method_set_labels(sd_bus_message *message, void *userdata, sd_bus_err
 }
 
 static int place(sd_bus_message *message, Target *t, CarvedOrderKind kind, sd_bus_error *error) {
-        JobCall call = { 0 };
-        const Option options[] = { ORDER_OPTIONS(&call), { NULL } };
-        int r;
-
-        r = options_read(message, options, error);
-        if (r < 0)
-                return r;
-
-        return order_place(t->manager, order_new(kind, &t->gpu->address), &call, message, error);
+        return order_plain(message, t->manager, order_new(kind, &t->gpu->address), error);
 }
 
 static int method_resync(sd_bus_message *message, void *userdata, sd_bus_error *error) {
@@ -177,8 +170,8 @@ static const sd_bus_vtable vtable[] = {
         SD_BUS_VTABLE_START(0),
         SD_BUS_PROPERTY("Address", "s", get_address, 0, SD_BUS_VTABLE_PROPERTY_CONST),
         SD_BUS_PROPERTY("Identity", "s", get_identity, 0, SD_BUS_VTABLE_PROPERTY_CONST),
-        SD_BUS_PROPERTY("Serial", "s", get_nothing, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
-        SD_BUS_PROPERTY("GpuUuid", "s", get_nothing, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+        SD_BUS_PROPERTY("Serial", "s", get_serial, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+        SD_BUS_PROPERTY("GpuUuid", "s", get_gpu_uuid, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("StoredIdentity", "s", get_stored_identity, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("VendorId", "q", get_vendor_id, 0, SD_BUS_VTABLE_PROPERTY_CONST),
         SD_BUS_PROPERTY("DeviceId", "q", get_device_id, 0, SD_BUS_VTABLE_PROPERTY_CONST),
@@ -219,6 +212,8 @@ static const ObjectProperty properties[] = {
         { CARVED_FIELD_SYNC, "SyncState" },
         { CARVED_FIELD_STORED_IDENTITY, "StoredIdentity" },
         { CARVED_FIELD_ERROR, "LastError" },
+        { CARVED_FIELD_SERIAL, "Serial" },
+        { CARVED_FIELD_SERIAL, "GpuUuid" },
         { CARVED_FIELD_TYPES, "Types" },
         { CARVED_FIELD_AVAILABLE, "Available" },
         { 0, NULL },

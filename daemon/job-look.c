@@ -108,11 +108,14 @@ static void begin(Job *job) {
                 job_prepare(job);
 }
 
-/* Vendor VFIO and parameters change without an event; and switching VFs off takes all that is on them. */
+/* Vendor VFIO, parameters and GPU instances change without an event; and switching VFs off takes all that is
+ * on them. */
 static bool needs_look(Job *job, const Place *place) {
         const CarvedGpu *gpu = carved_model_find_gpu(job->manager->model, &place->address);
 
-        return job->order->kind == CARVED_ORDER_DISABLE_VFS || job->order->kind == CARVED_ORDER_RESYNC ||
+        return carved_order_is_mig(job->order) || job->order->kind == CARVED_ORDER_DISABLE_VFS ||
+               (job->order->kind == CARVED_ORDER_ENABLE_VFS && gpu && gpu->mig && gpu->mig->enabled) ||
+               job->order->kind == CARVED_ORDER_RESYNC ||
                (job->order->kind == CARVED_ORDER_DESTROY_VGPUS && gpu &&
                 gpu->framework == CARVED_FRAMEWORK_VENDOR_VFIO);
 }

@@ -49,12 +49,25 @@ static void ask_step(Job *job, const CarvedStep *step) {
         }
 }
 
+/* What NVIDIA's library changes is seen by asking it. */
+static bool job_is_about_mig(const Job *job) {
+        if (carved_order_is_mig(job->order))
+                return true;
+        for (unsigned i = 0; job->plan && i < job->plan->steps->len; i++)
+                if (carved_step_is_nvml(job->plan->steps->pdata[i]))
+                        return true;
+
+        return false;
+}
+
 bool job_ask_look(Job *job, Place *place) {
         int r;
 
         if (!place->reader)
                 return false;
 
+        if (job_is_about_mig(job))
+                reader_deepen(place->reader, CARVED_DEPTH_SURE);
         job->run->asked = true;
         r = reader_ask_look(place->reader);
         if (r < 0)
@@ -284,6 +297,9 @@ static void step_failed(Job *job) {
 
 void job_take_outcome(Job *job, CarvedOutcome *outcome) {
         JobRun *run = job->run;
+
+        if (job_current_step(job)->kind == CARVED_STEP_SRIOV_MANAGE)
+                manager_catch_up(job->manager);
 
         if (outcome->errnum == 0) {
                 carved_outcome_clear(outcome);

@@ -18,6 +18,23 @@ static const CarvedWanted *find_add(const CarvedPlan *plan, const char *uuid) {
         return NULL;
 }
 
+/* What is dropped and wanted is made again by whoever finds it missing. */
+static void list_mig(CarvedEntryGpu *entry, const CarvedStep *step) {
+        CarvedWantedInstance made = { .profile = step->profile,
+                                      .placement = step->placement,
+                                      .compute = step->compute };
+
+        if (step->kind == CARVED_STEP_MIG)
+                entry->mig_was = step->old_number > 0;
+        if (step->kind == CARVED_STEP_MIXED_SIZE)
+                entry->mixed_size_was = step->old_number > 0;
+        if (step->kind != CARVED_STEP_MAKE_INSTANCE)
+                return;
+        if (!entry->makes_instances)
+                entry->makes_instances = g_array_new(FALSE, FALSE, sizeof(CarvedWantedInstance));
+        g_array_append_val(entry->makes_instances, made);
+}
+
 /* Also of the way back: what was removed and is made again is wanted all the time, and needs no mention. */
 static void list_makes(CarvedEntryGpu *entry, const CarvedPlan *plan, const CarvedGpu *gpu) {
         for (unsigned i = 0; i < plan->steps->len; i++) {
@@ -29,6 +46,7 @@ static void list_makes(CarvedEntryGpu *entry, const CarvedPlan *plan, const Carv
                 wanted = step->kind == CARVED_STEP_CREATE ? find_add(plan, step->uuid) : NULL;
                 if (wanted)
                         g_ptr_array_add(entry->makes, carved_wanted_copy(wanted));
+                list_mig(entry, step);
                 entry->unbinds |= step->kind == CARVED_STEP_SRIOV_MANAGE;
                 entry->quiets |= step->kind == CARVED_STEP_AUTOPROBE && step->number == 0;
                 entry->makes_vfs |=

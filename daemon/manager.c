@@ -89,6 +89,7 @@ int manager_new(sd_event *event, Log *log, Manager **ret) {
         m->log = log;
         m->host.sysfs = "/sys";
         m->host.vgpu_config = CARVED_VGPU_CONFIG_PATH;
+        m->host.nvml = CARVED_NVML_LIBRARY;
         config_init(&m->config);
         m->host.sriov_manage = m->config.sriov_manage;
         load_config(m);
@@ -100,6 +101,7 @@ int manager_new(sd_event *event, Log *log, Manager **ret) {
         m->model = carved_model_new();
         m->readers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, free_reader);
         m->runtime_directory = g_strdup(directory && *directory ? directory : "/run/carved");
+        m->host.nvml_locks = m->runtime_directory;
 
         /* Without one, only the UUIDs of vGPUs that the kernel gives none are not this host's own. */
         r = load_machine_id(m);
@@ -177,6 +179,15 @@ Manager *manager_free(Manager *m) {
 
 bool manager_manages(const Manager *m, const CarvedGpu *gpu) {
         return config_manages(&m->config, &gpu->address, gpu->vendor_id, gpu->device_id);
+}
+
+void manager_catch_up(Manager *m) {
+        GHashTableIter iter;
+        void *reader;
+
+        g_hash_table_iter_init(&iter, m->readers);
+        while (g_hash_table_iter_next(&iter, NULL, &reader))
+                reader_catch_up(reader);
 }
 
 Reader *manager_find_reader(Manager *m, const CarvedPciAddress *address) {
@@ -321,7 +332,7 @@ void manager_check_started(Manager *m) {
                 show_lost(m);
                 set_state(m, MANAGER_RESTORING);
                 bus_own_name(m->bus);
-                restore_check(m->restore);
+                restore_consider_all(m->restore);
         }
         if (m->state == MANAGER_RESTORING && restore_is_over(m->restore)) {
                 set_state(m, is_degraded(m) ? MANAGER_DEGRADED : MANAGER_RUNNING);

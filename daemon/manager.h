@@ -88,4 +88,7 @@ void manager_check_stopped(Manager *m);
 /* Does the configuration let us change anything on this card? */
 bool manager_manages(const Manager *m, const CarvedGpu *gpu);
 
+/* sriov-manage has run: what could not be found out meanwhile can now. */
+void manager_catch_up(Manager *m);
+
 Reader *manager_find_reader(Manager *m, const CarvedPciAddress *address);

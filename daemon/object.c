@@ -8,7 +8,9 @@
 #include "sysfs.h"
 
 const ObjectInterface *const object_interfaces[] = {
-        &gpu_interface, &sriov_interface, &vf_interface, &vgpu_host_interface, &vgpu_interface, NULL,
+        &gpu_interface,        &sriov_interface,        &mig_interface,
+        &mixed_size_interface, &gpu_instance_interface, &vf_interface,
+        &vgpu_host_interface,  &vgpu_interface,         NULL,
 };
 
 const char *object_path_gpu(const CarvedPciAddress *gpu, char buf[static OBJECT_PATH_MAX]) {
@@ -34,10 +36,12 @@ const char *object_path(const CarvedObject *object, char buf[static OBJECT_PATH_
                 object_path_vf(&object->gpu, (uint32_t) object->vf_index, buf);
         else
                 object_path_gpu(&object->gpu, buf);
+        len = strlen(buf);
+        if (object->kind == CARVED_OBJECT_GPU_INSTANCE)
+                g_snprintf(buf + len, OBJECT_PATH_MAX - len, "/mig/%u", object->instance);
         if (object->kind != CARVED_OBJECT_VGPU)
                 return buf;
 
-        len = strlen(buf);
         g_snprintf(buf + len, OBJECT_PATH_MAX - len, "/vgpu/%s", object->uuid);
         g_strdelimit(buf + len, "-", '_');
         return buf;
@@ -84,6 +88,15 @@ static bool parse_below(const char *p, CarvedObject *object) {
                 object->kind = CARVED_OBJECT_VF;
                 object->vf_index = (int32_t) index;
                 return *p == '\0' || parse_below(p, object);
+        }
+
+        if (g_str_equal(word, "mig") && object->kind == CARVED_OBJECT_GPU) {
+                object->kind = CARVED_OBJECT_GPU_INSTANCE;
+                if (!next_component(&p, word, sizeof word) || *p != '\0' ||
+                    !carved_sysfs_parse_number(word, 0, UINT32_MAX, &index))
+                        return false;
+                object->instance = (uint32_t) index;
+                return true;
         }
 
         if (!g_str_equal(word, "vgpu") || !next_component(&p, word, sizeof word) || *p != '\0')
@@ -133,7 +146,15 @@ unsigned object_find(Manager *m, const CarvedObject *object, Target *ret) {
                         return 0;
         }
 
+        if (object->kind == CARVED_OBJECT_GPU_INSTANCE) {
+                t.instance = t.gpu->mig ? carved_mig_find_instance(t.gpu->mig, object->instance) : NULL;
+                if (!t.instance)
+                        return 0;
+        }
+
         *ret = t;
+        if (t.instance)
+                return CARVED_FACET_GPU_INSTANCE;
         return t.vgpu ? CARVED_FACET_VGPU : t.vf ? carved_vf_facets(t.vf) : carved_gpu_facets(t.gpu);
 }
 
@@ -141,6 +162,15 @@ static void list_gpu(GPtrArray *list, const CarvedGpu *gpu) {
         char path[OBJECT_PATH_MAX];
 
         g_ptr_array_add(list, strdup(object_path_gpu(&gpu->address, path)));
+        for (unsigned i = 0; gpu->mig && i < gpu->mig->instances->len; i++) {
+                const CarvedGpuInstance *instance = gpu->mig->instances->pdata[i];
+                CarvedObject object = { .kind = CARVED_OBJECT_GPU_INSTANCE,
+                                        .gpu = gpu->address,
+                                        .vf_index = -1,
+                                        .instance = instance->id };
+
+                g_ptr_array_add(list, strdup(object_path(&object, path)));
+        }
         for (unsigned i = 0; i < gpu->vfs->len; i++) {
                 const CarvedVf *vf = gpu->vfs->pdata[i];
 

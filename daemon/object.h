@@ -21,8 +21,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(sd_bus_message, sd_bus_message_unref)
 typedef struct Target {
         Manager *manager;
         const CarvedGpu *gpu;
-        const CarvedVf *vf;     /* NULL: the object is none, nor below one */
-        const CarvedVgpu *vgpu; /* NULL: the object is none */
+        const CarvedVf *vf;                /* NULL: the object is none, nor below one */
+        const CarvedVgpu *vgpu;            /* NULL: the object is none */
+        const CarvedGpuInstance *instance; /* the same */
 } Target;
 
 /* Which properties tell of which field. */
@@ -39,7 +40,7 @@ typedef struct ObjectInterface {
 } ObjectInterface;
 
 extern const ObjectInterface gpu_interface, sriov_interface, vf_interface, vgpu_host_interface,
-        vgpu_interface;
+        vgpu_interface, mig_interface, gpu_instance_interface, mixed_size_interface;
 
 /* All of them; NULL at the end. In the order in which they are announced. */
 extern const ObjectInterface *const object_interfaces[];

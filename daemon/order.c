@@ -106,3 +106,29 @@ int order_authorise(Manager *m, sd_bus_message *message, sd_bus_error *error, in
         *ret = r == 0 ? 1 : r;
         return r > 0;
 }
+
+int order_plain(sd_bus_message *message, Manager *m, CarvedOrder *given, sd_bus_error *error) {
+        g_autoptr(CarvedOrder) order = given;
+        JobCall call = { 0 };
+        const Option options[] = { ORDER_OPTIONS(&call), { NULL } };
+        int r;
+
+        r = options_read(message, options, error);
+        if (r < 0)
+                return r;
+
+        return order_place(m, g_steal_pointer(&order), &call, message, error);
+}
+
+int order_switch(sd_bus_message *message, Target *t, CarvedOrderKind kind, sd_bus_error *error) {
+        CarvedOrder *order;
+        int r, on;
+
+        r = sd_bus_message_read(message, "b", &on);
+        if (r < 0)
+                return r;
+
+        order = order_new(kind, &t->gpu->address);
+        order->count = on ? 1 : 0;
+        return order_plain(message, t->manager, order, error);
+}

@@ -18,6 +18,11 @@ CarvedOrder *order_new(CarvedOrderKind kind, const CarvedPciAddress *gpu);
 /* Takes @order. For handlers to return: dry runs are for everyone, the rest for root and whom polkit lets. */
 int order_place(Manager *m, CarvedOrder *order, JobCall *call, sd_bus_message *message, sd_bus_error *error);
 
+/* For methods that take nothing but the two options; takes @order. And for those with "on or off" before
+ * them, which becomes the order's count. */
+int order_plain(sd_bus_message *message, Manager *m, CarvedOrder *order, sd_bus_error *error);
+int order_switch(sd_bus_message *message, Target *t, CarvedOrderKind kind, sd_bus_error *error);
+
 /* May he do this to what the order is about? As auth_check(). */
 int order_check(Manager *m, const CarvedOrder *order, const char *verb, sd_bus_message *message, Caller **ret,
                 sd_bus_error *error);

@@ -43,8 +43,10 @@ static int on_timer(sd_event_source *s, uint64_t usec, void *userdata) {
                 const CarvedGpu *gpu = carved_model_nth_gpu(m->model, i);
                 Reader *reader = needs_looks(gpu) ? manager_find_reader(m, &gpu->address) : NULL;
 
-                if (reader)
-                        reader_poke(reader);
+                if (!reader)
+                        continue;
+                reader_deepen(reader, CARVED_DEPTH_WHOLE);
+                reader_poke(reader);
         }
         patrol_check(patrol);
         return 0;

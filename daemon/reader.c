@@ -28,7 +28,10 @@ struct Reader {
         CarvedFound found;
         Worker *worker;
         Burst *burst;
-        bool again; /* something happened while we looked */
+        bool again;        /* something happened while we looked */
+        CarvedDepth depth; /* of the next look */
+        bool deferred;     /* the last one could not find out all */
+        GVariant *memory;  /* what the last one told to remember; NULL: nothing */
         bool has_looked;
         unsigned repeats; /* looks in a row that saw something half made, or failed */
         sd_event_source *again_source;
@@ -86,6 +89,7 @@ Reader *reader_free(Reader *reader) {
         reader_cancel(reader);
         sd_event_source_disable_unref(reader->again_source);
         worker_free(reader->worker);
+        g_clear_pointer(&reader->memory, g_variant_unref);
         burst_free(reader->burst);
         g_ptr_array_unref(reader->waiters);
         g_ptr_array_unref(reader->served);
@@ -184,8 +188,20 @@ static void failed(Reader *reader, const char *text) {
         discovery_poke(reader->manager->discovery);
 }
 
+/* What it saw; what it is to be told again is kept. */
+static CarvedGpu *take_answer(Reader *reader, GVariant *value) {
+        g_autoptr(GVariant) seen = NULL;
+
+        if (!g_variant_is_of_type(value, G_VARIANT_TYPE(LOOK_ANSWER)))
+                return NULL;
+
+        g_clear_pointer(&reader->memory, g_variant_unref);
+        g_variant_get(value, LOOK_ANSWER, &seen, &reader->memory);
+        return carved_snapshot_from_variant(seen);
+}
+
 CarvedGpu *reader_decode(Reader *reader, GVariant *value) {
-        CarvedGpu *gpu = carved_snapshot_from_variant(value);
+        CarvedGpu *gpu = take_answer(reader, value);
         const CarvedFound *found = &reader->found;
 
         if (!gpu || carved_pci_address_compare(&gpu->address, &found->address) != 0) {
@@ -193,6 +209,7 @@ CarvedGpu *reader_decode(Reader *reader, GVariant *value) {
                 return NULL;
         }
 
+        reader->deferred = gpu->nvml_deferred;
         /* Another card has taken its place meanwhile, so the names are not its own. */
         if (gpu->vendor_id != found->vendor_id || gpu->device_id != found->device_id)
                 discovery_poke(reader->manager->discovery);
@@ -323,13 +340,32 @@ int reader_ask(Reader *reader, FrameKind kind, GVariant *request, uint64_t deadl
 int reader_ask_look(Reader *reader) {
         const CarvedPciAddress *a = &reader->found.address;
 
+        CarvedDepth depth =
+                MAX(reader->depth, reader->waiters->len > 0 ? CARVED_DEPTH_WHOLE : CARVED_DEPTH_DUE);
+        bool sure = depth == CARVED_DEPTH_SURE;
+
         reader->again = false;
+        reader->depth = CARVED_DEPTH_DUE;
         if (reader->waiters->len > 0)
                 reader->refreshed = (uint64_t) g_get_monotonic_time();
         while (reader->waiters->len > 0)
                 g_ptr_array_add(reader->served, g_ptr_array_steal_index(reader->waiters, 0));
         return worker_submit(reader->worker, FRAME_SNAPSHOT,
-                             g_variant_new("(uyyy)", a->domain, a->bus, a->device, a->function), LOOK_USEC);
+                             g_variant_new(LOOK_REQUEST, a->domain, a->bus, a->device, a->function,
+                                           (uint32_t) depth, reader->memory),
+                             sure ? reader->manager->config.step_timeout_usec : LOOK_USEC);
+}
+
+void reader_deepen(Reader *reader, CarvedDepth depth) {
+        reader->depth = MAX(reader->depth, depth);
+}
+
+void reader_catch_up(Reader *reader) {
+        if (!reader->deferred)
+                return;
+
+        reader_deepen(reader, CARVED_DEPTH_WHOLE);
+        reader_poke(reader);
 }
 
 void reader_served(Reader *reader) {

@@ -18,6 +18,12 @@ void reader_poke(Reader *reader);
 /* Look now. */
 void reader_look(Reader *reader);
 
+/* The next look is to be at least as deep: what it could remember may have changed without a word. */
+void reader_deepen(Reader *reader, CarvedDepth depth);
+
+/* Looks once more if the last look could not find out all, because sriov-manage ran. */
+void reader_catch_up(Reader *reader);
+
 /* Look for a client, at most once a second; the reply goes out when the model has what was seen. */
 int reader_refresh(Reader *reader, sd_bus_message *message, sd_bus_error *error);
 

@@ -71,6 +71,14 @@ static char *describe(const CarvedGpu *gpu) {
                 g_string_append_printf(text, "%u %s %d %d %d\n", vf->index, vf->driver ?: "-", vf->settled,
                                        vf->vgpu, vf->iommu_group);
         }
+        g_string_append_printf(text, "%d %s\n", gpu->mixed_size, gpu->nvml_error ?: "");
+        if (gpu->mig)
+                g_string_append_printf(text, "%d %d\n", gpu->mig->enabled, gpu->mig->pending);
+        for (unsigned i = 0; gpu->mig && i < gpu->mig->instances->len; i++) {
+                const CarvedGpuInstance *instance = gpu->mig->instances->pdata[i];
+
+                g_string_append_printf(text, "%u@%u ", instance->profile, instance->placement.start);
+        }
         for (unsigned i = 0; i < gpu->vgpus->len; i++)
                 g_string_append_printf(text, "%s ", ((CarvedVgpu *) gpu->vgpus->pdata[i])->uuid);
         return g_string_free(text, FALSE);
@@ -206,6 +214,8 @@ void restore_consider(Restore *restore, const CarvedPciAddress *address) {
         Patient *patient = find(restore, address);
         g_autofree char *now = NULL;
 
+        if (restore->manager->state == MANAGER_STARTING)
+                return;
         if (gpu && !(patient && patient->due) && is_to_be_mended(restore, gpu)) {
                 restore_due(restore, address);
                 patient = find(restore, address);
@@ -235,6 +245,14 @@ void restore_consider(Restore *restore, const CarvedPciAddress *address) {
                 patient->due = false;
         if (!patient->due)
                 keeper_settled(restore->manager->keeper, address);
+        restore_check(restore);
+}
+
+void restore_consider_all(Restore *restore) {
+        g_autoptr(GList) patients = g_hash_table_get_values(restore->patients);
+
+        for (GList *i = patients; i; i = i->next)
+                restore_consider(restore, &((Patient *) i->data)->gpu);
         restore_check(restore);
 }
 

@@ -20,6 +20,10 @@ void restore_all_due(Restore *restore);
 /* The model has something new of this card. */
 void restore_consider(Restore *restore, const CarvedPciAddress *gpu);
 
+/* The start has seen every card. Not before: sriov-manage for one would keep the others from NVIDIA's
+ * library, without which nobody knows how they are cut. */
+void restore_consider_all(Restore *restore);
+
 /* Perhaps there is nothing left to do. */
 void restore_check(Restore *restore);
 

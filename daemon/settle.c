@@ -170,6 +170,35 @@ static bool has_vf(const CarvedIntent *intent, int32_t vf_index) {
         return false;
 }
 
+static bool is_wanted(const CarvedIntent *intent, const CarvedWantedInstance *made) {
+        for (unsigned i = 0; intent->layout && i < intent->layout->len; i++) {
+                const CarvedWantedInstance *wanted = &g_array_index(intent->layout, CarvedWantedInstance, i);
+
+                if (wanted->profile == made->profile && wanted->placement.start == made->placement.start &&
+                    wanted->placement.size == made->placement.size)
+                        return true;
+        }
+        return false;
+}
+
+/* The same of what the card was cut into. */
+static void take_mig(CarvedIntent *intent, const CarvedEntryGpu *gpu) {
+        for (unsigned i = 0; gpu->makes_instances && i < gpu->makes_instances->len; i++) {
+                const CarvedWantedInstance *made =
+                        &g_array_index(gpu->makes_instances, CarvedWantedInstance, i);
+
+                if (is_wanted(intent, made))
+                        continue;
+                if (!intent->leftover_instances)
+                        intent->leftover_instances = g_array_new(FALSE, FALSE, sizeof(CarvedWantedInstance));
+                g_array_append_val(intent->leftover_instances, *made);
+        }
+        if (intent->mig < 0)
+                intent->leftover_mig = gpu->mig_was;
+        if (intent->mixed_size < 0)
+                intent->leftover_mixed_size = gpu->mixed_size_was;
+}
+
 /* What it may have made is ours, and not wanted: a half-made vGPU never becomes somebody else's. So also
  * where other things were wanted since (@old): then it could not be undone. */
 static void take_prepared(CarvedIntent *intent, const CarvedEntryGpu *gpu, bool old) {
@@ -183,6 +212,8 @@ static void take_prepared(CarvedIntent *intent, const CarvedEntryGpu *gpu, bool 
                 made->leftover = true;
                 g_ptr_array_add(intent->vgpus, made);
         }
+        if (!old)
+                take_mig(intent, gpu);
         if (gpu->makes_vfs && intent->vfs < 0 && !old)
                 intent->leftover_vfs = true;
         intent->leftover_quiet |= gpu->quiets;

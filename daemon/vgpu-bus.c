@@ -125,15 +125,8 @@ static CarvedOrder *order_for(const Target *t, CarvedOrderKind kind) {
 
 static int method_destroy(sd_bus_message *message, void *userdata, sd_bus_error *error) {
         Target *t = userdata;
-        JobCall call = { 0 };
-        const Option options[] = { ORDER_OPTIONS(&call), { NULL } };
-        int r;
 
-        r = options_read(message, options, error);
-        if (r < 0)
-                return r;
-
-        return order_place(t->manager, order_for(t, CARVED_ORDER_DESTROY_VGPUS), &call, message, error);
+        return order_plain(message, t->manager, order_for(t, CARVED_ORDER_DESTROY_VGPUS), error);
 }
 
 static int method_set_params(sd_bus_message *message, void *userdata, sd_bus_error *error) {

@@ -78,11 +78,20 @@ static GVariant *scan(GError **error) {
 
 static GVariant *snapshot(const CarvedHost *host, GVariant *request, GError **error) {
         g_autoptr(CarvedGpu) gpu = NULL;
+        g_autoptr(GVariant) told = NULL;
+        CarvedMemory memory = { 0 };
         CarvedPciAddress address;
+        GVariant *answer = NULL;
+        uint32_t depth;
 
-        g_variant_get(request, "(uyyy)", &address.domain, &address.bus, &address.device, &address.function);
-        gpu = carved_snapshot_read(host, &address, error);
-        return gpu ? carved_snapshot_to_variant(gpu) : NULL;
+        g_variant_get(request, LOOK_REQUEST, &address.domain, &address.bus, &address.device,
+                      &address.function, &depth, &memory.nvml);
+        memory.depth = (CarvedDepth) depth;
+        gpu = carved_snapshot_read(host, &address, &memory, error);
+        told = memory.nvml;
+        if (gpu)
+                answer = g_variant_new(LOOK_ANSWER, carved_snapshot_to_variant(gpu), told);
+        return answer;
 }
 
 /* Some VFs of it, by index. */

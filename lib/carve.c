@@ -9,6 +9,7 @@
 #include "framework-passthrough.h"
 #include "framework-vendor-vfio.h"
 #include "gate.h"
+#include "nvml-carve.h"
 #include "sriov.h"
 #include "sysfs.h"
 
@@ -168,6 +169,18 @@ static void dispatch(const CarvedCarving *carving, CarvedOutcome *outcome) {
                 break;
         case CARVED_STEP_IDLE:
                 carve_vgpu(carving, check_idle, outcome);
+                break;
+        case CARVED_STEP_MIG:
+                carved_nvml_set_mig(carving, outcome);
+                break;
+        case CARVED_STEP_MAKE_INSTANCE:
+                carved_nvml_make_instance(carving, outcome);
+                break;
+        case CARVED_STEP_DROP_INSTANCE:
+                carved_nvml_drop_instance(carving, outcome);
+                break;
+        case CARVED_STEP_MIXED_SIZE:
+                carved_nvml_set_mixed_size(carving, outcome);
                 break;
         case CARVED_STEP_WAIT:
         case _CARVED_STEP_KIND_MAX:

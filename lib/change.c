@@ -11,6 +11,10 @@ unsigned carved_gpu_facets(const CarvedGpu *gpu) {
                 facets |= CARVED_FACET_SRIOV;
         if (carved_gpu_hosts_vgpus(gpu))
                 facets |= CARVED_FACET_VGPU_HOST;
+        if (gpu->mig)
+                facets |= CARVED_FACET_MIG;
+        if (gpu->mixed_size >= 0)
+                facets |= CARVED_FACET_MIXED_SIZE;
         return facets;
 }
 
@@ -53,7 +57,8 @@ static bool same_type(const CarvedType *a, const CarvedType *b) {
                g_strcmp0(a->max_resolution, b->max_resolution) == 0 &&
                g_strcmp0(a->device_api, b->device_api) == 0 && a->known == b->known &&
                a->framebuffer_mib == b->framebuffer_mib && a->heads == b->heads &&
-               a->frame_rate_limit == b->frame_rate_limit && a->max_instances == b->max_instances;
+               a->frame_rate_limit == b->frame_rate_limit && a->max_instances == b->max_instances &&
+               a->mig_profile == b->mig_profile;
 }
 
 static bool same_types(const CarvedGpu *a, const CarvedGpu *b) {
@@ -112,7 +117,7 @@ static unsigned gpu_fields(const CarvedGpu *a, const CarvedGpu *b) {
                 fields |= CARVED_FIELD_STATE;
         if (!same_reason(&a->reason, &b->reason))
                 fields |= CARVED_FIELD_REASONS;
-        if (g_strcmp0(a->error ?: a->trouble, b->error ?: b->trouble) != 0)
+        if (g_strcmp0(carved_gpu_last_error(a), carved_gpu_last_error(b)) != 0)
                 fields |= CARVED_FIELD_ERROR;
         if (!same_labels(a->labels, b->labels))
                 fields |= CARVED_FIELD_LABELS;
@@ -126,6 +131,11 @@ static unsigned gpu_fields(const CarvedGpu *a, const CarvedGpu *b) {
                 fields |= CARVED_FIELD_NUM_VFS;
         if (!same_vfs(a, b))
                 fields |= CARVED_FIELD_VFS;
+        if (g_strcmp0(a->serial, b->serial) != 0 || g_strcmp0(a->gpu_uuid, b->gpu_uuid) != 0)
+                fields |= CARVED_FIELD_SERIAL;
+        if (a->mixed_size != b->mixed_size)
+                fields |= CARVED_FIELD_MIXED_SIZE;
+        fields |= carved_change_mig(a, b);
         /* Both follow the list of types, so with another list both are said anew. */
         if (!types)
                 fields |= CARVED_FIELD_TYPES;
@@ -243,6 +253,7 @@ static void list_removed(GArray *list, const CarvedGpu *old, const CarvedGpu *ne
                 if (!same_vgpu(new, vgpu))
                         g_array_append_val(list, change);
         }
+        carved_change_instances_removed(list, old, new);
         for (unsigned i = 0; i < old->vfs->len; i++) {
                 const CarvedVf *vf = old->vfs->pdata[i], *now = same_vf(new, vf);
                 CarvedChange change = for_vf(vf);
@@ -274,6 +285,7 @@ static void list_added(GArray *list, const CarvedGpu *old, const CarvedGpu *new)
                 if (change.added)
                         g_array_append_val(list, change);
         }
+        carved_change_instances_added(list, old, new);
         for (unsigned i = 0; i < count_vgpus(new); i++) {
                 const CarvedVgpu *vgpu = nth_vgpu(new, i);
 
@@ -311,6 +323,7 @@ static void list_changed(GArray *list, const CarvedGpu *old, const CarvedGpu *ne
                 if (change.fields)
                         g_array_append_val(list, change);
         }
+        carved_change_instances(list, old, new);
 }
 
 /* Another card in the same place is another object: identity is constant. */

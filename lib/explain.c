@@ -5,6 +5,7 @@
 
 #include "error.h"
 #include "explain.h"
+#include "explain-nvml.h"
 #include "policy.h"
 #include "reason.h"
 #include "sriov.h"
@@ -49,9 +50,10 @@ static const CarvedVf *vf_of(const CarvedStep *step, const CarvedGpu *now) {
         return now && step->vf_index >= 0 ? carved_gpu_find_vf(now, (uint32_t) step->vf_index) : NULL;
 }
 
-/* The vGPUs of a card count together. */
+/* The vGPUs of a card count together, unless each has a GPU instance of its own. */
 static GError *too_many(const CarvedGpu *now, const CarvedType *type) {
-        if (type->known & CARVED_TYPE_MAX_INSTANCES && now->vgpus->len >= type->max_instances)
+        if (!(now->mig && now->mig->enabled) && type->known & CARVED_TYPE_MAX_INSTANCES &&
+            now->vgpus->len >= type->max_instances)
                 return say(CARVED_ERROR_NO_CAPACITY, "%s: the card takes %u of it, and %u vGPUs are there",
                            type->name ?: type->id, type->max_instances, now->vgpus->len);
 
@@ -237,6 +239,9 @@ static GError *explain_sriov_manage(const CarvedStep *step, const CarvedOutcome 
 }
 
 GError *carved_explain(const CarvedStep *step, const CarvedOutcome *o, const CarvedGpu *now) {
+        /* A card that is gone was not even opened. */
+        if (carved_step_is_nvml(step) && (o->in_use || o->status != 0))
+                return carved_explain_nvml(step, o, now);
         if (o->in_use)
                 return in_use(step, o);
 

@@ -35,6 +35,12 @@ static const char *const sync_state_names[_CARVED_SYNC_STATE_MAX] = {
         [CARVED_SYNC_CONTESTED] = "contested",
 };
 
+static const char *const mig_sync_names[_CARVED_MIG_SYNC_MAX] = {
+        [CARVED_MIG_DISABLED] = "disabled",
+        [CARVED_MIG_SYNCED] = "synced",
+        [CARVED_MIG_OUT_OF_SYNC] = "out-of-sync",
+};
+
 static const char *const vf_role_names[_CARVED_VF_ROLE_MAX] = {
         [CARVED_VF_FREE] = "free",
         [CARVED_VF_VGPU] = "vgpu",
@@ -69,6 +75,10 @@ const char *carved_vgpu_state_to_string(CarvedVgpuState state) {
 
 const char *carved_sync_state_to_string(CarvedSyncState state) {
         return sync_state_names[state];
+}
+
+const char *carved_mig_sync_to_string(CarvedMigSync sync) {
+        return mig_sync_names[sync];
 }
 
 CarvedType *carved_type_new(const char *id) {
@@ -120,6 +130,7 @@ CarvedGpu *carved_gpu_new(const CarvedPciAddress *address) {
         gpu->iommu_group = -1;
         gpu->settled = true;
         gpu->autoprobe = true;
+        gpu->mixed_size = -1;
         gpu->types = g_ptr_array_new_with_free_func((GDestroyNotify) carved_type_free);
         gpu->vfs = g_ptr_array_new_with_free_func(vf_free);
         gpu->vgpus = g_ptr_array_new_with_free_func(vgpu_free);
@@ -135,6 +146,12 @@ void carved_gpu_free(CarvedGpu *gpu) {
         g_free(gpu->model);
         g_free(gpu->driver);
         g_free(gpu->error);
+        g_free(gpu->serial);
+        g_free(gpu->gpu_uuid);
+        g_free(gpu->nvml_error);
+        carved_mig_free(gpu->mig);
+        g_clear_pointer(&gpu->layout, g_array_unref);
+        g_free(gpu->mig_trouble);
         g_free(gpu->available);
         g_free(gpu->identity);
         g_free(gpu->stored_identity);
@@ -342,6 +359,20 @@ const CarvedType *carved_vgpu_type(const CarvedVgpu *vgpu) {
         return i < 0 ? NULL : vgpu->gpu->types->pdata[i];
 }
 
+const char *carved_gpu_last_error(const CarvedGpu *gpu) {
+        return gpu->error ?: gpu->trouble ?: gpu->nvml_error;
+}
+
+const CarvedVgpu *carved_gpu_instance_vgpu(const CarvedGpu *gpu, const CarvedGpuInstance *instance) {
+        for (unsigned i = 0; i < gpu->vgpus->len; i++) {
+                const CarvedVgpu *vgpu = gpu->vgpus->pdata[i];
+
+                if (vgpu->gpu_instance >= 0 && (uint32_t) vgpu->gpu_instance == instance->id)
+                        return vgpu;
+        }
+        return NULL;
+}
+
 bool carved_gpu_hosts_vgpus(const CarvedGpu *gpu) {
         return gpu->framework != CARVED_FRAMEWORK_NONE;
 }
@@ -368,6 +399,19 @@ bool carved_gpu_is_creatable(const CarvedGpu *gpu, unsigned type) {
         return false;
 }
 
+/* One each; but some cards put several into one instance, and do not tell how many more. */
+static bool free_instances(const CarvedGpu *gpu, uint32_t profile, uint32_t vfs, uint32_t *ret) {
+        uint32_t n = 0;
+
+        for (unsigned i = 0; i < gpu->mig->instances->len; i++) {
+                const CarvedGpuInstance *instance = gpu->mig->instances->pdata[i];
+
+                n += instance->profile == profile && !carved_gpu_instance_vgpu(gpu, instance);
+        }
+        *ret = MIN(n, vfs);
+        return n > 0;
+}
+
 bool carved_gpu_available(const CarvedGpu *gpu, unsigned type, uint32_t *ret) {
         const CarvedType *t = gpu->types->pdata[type];
         uint32_t sum = 0, left;
@@ -385,6 +429,9 @@ bool carved_gpu_available(const CarvedGpu *gpu, unsigned type, uint32_t *ret) {
                 else if (vf->available)
                         sum += vf->available[type];
         }
+
+        if (sum > 0 && gpu->mig && gpu->mig->enabled && (t->known & CARVED_TYPE_MIG_PROFILE))
+                return free_instances(gpu, t->mig_profile, sum, ret);
 
         /* Each VF says "one more here" up to the last free place on the card: the card's maximum tells how
          * many. */

@@ -7,6 +7,7 @@
 #include <glib.h>
 
 #include "ident.h"
+#include "mig.h"
 
 /* What there is, as plain values: a GPU, its VFs, its vGPUs and the types that it knows. A CarvedGpu is made
  * whole by whoever reads the hardware and never edited afterwards. */
@@ -63,6 +64,16 @@ const char *carved_vf_role_to_string(CarvedVfRole role);
 const char *carved_vgpu_state_to_string(CarvedVgpuState state);
 const char *carved_sync_state_to_string(CarvedSyncState state);
 
+/* Is the card cut as was asked for? */
+typedef enum CarvedMigSync {
+        CARVED_MIG_DISABLED, /* it is not cut, and nobody asked for it */
+        CARVED_MIG_SYNCED,
+        CARVED_MIG_OUT_OF_SYNC,
+        _CARVED_MIG_SYNC_MAX
+} CarvedMigSync;
+
+const char *carved_mig_sync_to_string(CarvedMigSync sync);
+
 /* Facts of a type that the driver may tell or not. What it does not tell is left out, never guessed from a
  * name. */
 typedef enum CarvedTypeFact {
@@ -70,6 +81,7 @@ typedef enum CarvedTypeFact {
         CARVED_TYPE_HEADS = 1 << 1,
         CARVED_TYPE_FRAME_RATE_LIMIT = 1 << 2,
         CARVED_TYPE_MAX_INSTANCES = 1 << 3,
+        CARVED_TYPE_MIG_PROFILE = 1 << 4,
 } CarvedTypeFact;
 
 typedef struct CarvedType {
@@ -83,6 +95,8 @@ typedef struct CarvedType {
         uint32_t heads;
         uint32_t frame_rate_limit;
         uint32_t max_instances;
+        uint32_t mig_profile; /* of the GPU instance that it needs; not known: it is time-sliced, or not told
+                               */
 } CarvedType;
 
 /* Why something can't be had: a code for programs, a sentence for people. */
@@ -143,6 +157,12 @@ struct CarvedGpu {
         CarvedFramework framework;
         bool stalled;
         bool settled;
+        /* from NVIDIA's library */
+        char *serial, *gpu_uuid; /* NULL: not told */
+        CarvedMig *mig;          /* NULL: the card has no MIG, or nobody tells */
+        int32_t mixed_size;      /* vGPUs of several sizes at once: on or off; -1: not offered */
+        bool nvml_deferred;      /* that is of an earlier look: it could not be asked now */
+        char *nvml_error;        /* why it tells less than it could; NULL: it does not */
         /* from what is wanted, as in CarvedVgpu */
         bool busy, lost, mismatch;
         char *stored_identity; /* of the card that something is wanted of; NULL: of none */
@@ -150,6 +170,9 @@ struct CarvedGpu {
         CarvedSyncState sync;
         char *trouble; /* why it is not as it is wanted, as far as it is the card's own; NULL: nothing is
                           known */
+        CarvedMigSync mig_sync;
+        GArray *layout;    /* CarvedWantedInstance: how it is to be cut; NULL: nobody asked */
+        char *mig_trouble; /* why it is not cut so; NULL: nothing is known */
         GStrv labels;
         char *error;
 
@@ -192,6 +215,12 @@ const CarvedVgpu *carved_gpu_find_claim(const CarvedGpu *gpu, int32_t vf_index);
 /* The index of the VF below which it is shown; -1: below the GPU, since it is on it, or nowhere. */
 int32_t carved_vgpu_place(const CarvedVgpu *vgpu);
 const CarvedType *carved_vgpu_type(const CarvedVgpu *vgpu); /* NULL: not among the known ones */
+
+/* Why it is not as it should be, or not all is known of it; NULL: nothing is wrong. */
+const char *carved_gpu_last_error(const CarvedGpu *gpu);
+
+/* The first vGPU that is in this GPU instance; NULL: none is. */
+const CarvedVgpu *carved_gpu_instance_vgpu(const CarvedGpu *gpu, const CarvedGpuInstance *instance);
 
 /* vvvv:dddd:ssss:ssss@address */
 char *carved_gpu_identity(const CarvedGpu *gpu);

@@ -53,7 +53,8 @@ void carved_wanted_free(CarvedWanted *wanted) {
 CarvedIntent *carved_intent_new(void) {
         CarvedIntent *intent = g_new0(CarvedIntent, 1);
 
-        intent->vfs = -1;
+        intent->vfs = intent->mig = intent->mixed_size = -1;
+        intent->leftover_mig = intent->leftover_mixed_size = -1;
         intent->vgpus = g_ptr_array_new_with_free_func((GDestroyNotify) carved_wanted_free);
         return intent;
 }
@@ -62,6 +63,12 @@ CarvedIntent *carved_intent_copy(const CarvedIntent *intent) {
         CarvedIntent *copy = g_memdup2(intent, sizeof *intent);
 
         copy->identity = g_strdup(intent->identity);
+        copy->serial = g_strdup(intent->serial);
+        copy->gpu_uuid = g_strdup(intent->gpu_uuid);
+        copy->layout = intent->layout ? g_array_copy(intent->layout) : NULL;
+        copy->leftover_instances =
+                intent->leftover_instances ? g_array_copy(intent->leftover_instances) : NULL;
+        copy->mig_error = g_strdup(intent->mig_error);
         copy->labels = g_strdupv(intent->labels);
         copy->rest = intent->rest ? json_object_ref(intent->rest) : NULL;
         copy->rest_transient = intent->rest_transient ? json_object_ref(intent->rest_transient) : NULL;
@@ -78,6 +85,11 @@ void carved_intent_free(CarvedIntent *intent) {
                 return;
 
         g_free(intent->identity);
+        g_free(intent->serial);
+        g_free(intent->gpu_uuid);
+        g_clear_pointer(&intent->layout, g_array_unref);
+        g_clear_pointer(&intent->leftover_instances, g_array_unref);
+        g_free(intent->mig_error);
         g_strfreev(intent->labels);
         g_ptr_array_unref(intent->vgpus);
         g_clear_pointer(&intent->rest, json_object_unref);
@@ -88,9 +100,11 @@ void carved_intent_free(CarvedIntent *intent) {
 }
 
 bool carved_intent_is_void(const CarvedIntent *intent) {
-        return intent->vfs < 0 && intent->vgpus->len == 0 && !(intent->labels && *intent->labels) &&
-               !intent->unreadable && !intent->leftover_vfs && !intent->leftover_quiet &&
-               !intent->leftover_unbound && !intent->rest && !intent->rest_transient;
+        return intent->vfs < 0 && intent->mig < 0 && !intent->layout && intent->mixed_size < 0 &&
+               !intent->leftover_instances && intent->leftover_mig < 0 && intent->leftover_mixed_size < 0 &&
+               intent->vgpus->len == 0 && !(intent->labels && *intent->labels) && !intent->unreadable &&
+               !intent->leftover_vfs && !intent->leftover_quiet && !intent->leftover_unbound &&
+               !intent->rest && !intent->rest_transient;
 }
 
 CarvedWanted *carved_intent_find(const CarvedIntent *intent, const char *uuid) {
@@ -121,15 +135,25 @@ static void change_labels(CarvedIntent *intent, const CarvedIntentChange *change
         *labels = change->labels && *change->labels ? g_strdupv(change->labels) : NULL;
 }
 
+static void forget_card(CarvedIntent *intent) {
+        g_clear_pointer(&intent->identity, g_free);
+        g_clear_pointer(&intent->serial, g_free);
+        g_clear_pointer(&intent->gpu_uuid, g_free);
+}
+
 static void forget(CarvedIntent *intent) {
         g_ptr_array_set_size(intent->vgpus, 0);
-        intent->vfs = -1;
+        intent->vfs = intent->mig = intent->mixed_size = -1;
+        intent->leftover_mig = intent->leftover_mixed_size = -1;
+        g_clear_pointer(&intent->layout, g_array_unref);
+        g_clear_pointer(&intent->leftover_instances, g_array_unref);
+        g_clear_pointer(&intent->mig_error, g_free);
         intent->leftover_vfs = intent->leftover_quiet = intent->leftover_unbound = intent->contested = false;
         g_clear_pointer(&intent->labels, g_strfreev);
         g_clear_pointer(&intent->rest, json_object_unref);
         g_clear_pointer(&intent->rest_transient, json_object_unref);
         memset(intent->deleted, 0, sizeof intent->deleted);
-        g_clear_pointer(&intent->identity, g_free);
+        forget_card(intent);
         g_clear_pointer(&intent->unreadable, g_free);
         g_clear_pointer(&intent->error, g_free);
 }
@@ -141,7 +165,8 @@ static bool is_kept(const CarvedIntent *intent, const char *uuid) {
 }
 
 bool carved_intent_change_is_transient(const CarvedIntent *intent, const CarvedIntentChange *change) {
-        if (change->anew || change->set_labels)
+        if (change->anew || change->set_labels || change->set_mig || change->set_layout ||
+            change->set_mixed_size)
                 return false;
         if (change->set_vfs &&
             ((change->vfs >= 0 && !change->vfs_transient) || (intent->vfs >= 0 && !intent->vfs_transient)))
@@ -157,6 +182,24 @@ bool carved_intent_change_is_transient(const CarvedIntent *intent, const CarvedI
                         return false;
         }
         return true;
+}
+
+static void change_mig(CarvedIntent *intent, const CarvedIntentChange *change) {
+        if (change->set_mig) {
+                intent->mig = change->mig;
+                intent->leftover_mig = -1;
+        }
+        if (change->set_layout) {
+                g_clear_pointer(&intent->layout, g_array_unref);
+                intent->layout =
+                        change->layout && change->layout->len > 0 ? g_array_copy(change->layout) : NULL;
+        }
+        if (change->set_mig || change->set_layout)
+                g_clear_pointer(&intent->mig_error, g_free);
+        if (change->set_mixed_size) {
+                intent->mixed_size = change->mixed_size;
+                intent->leftover_mixed_size = -1;
+        }
 }
 
 void carved_intent_change(CarvedIntent *intent, const CarvedIntentChange *change) {
@@ -175,14 +218,18 @@ void carved_intent_change(CarvedIntent *intent, const CarvedIntentChange *change
                 intent->vfs_transient = change->vfs_transient;
                 intent->leftover_vfs = false;
         }
+        change_mig(intent, change);
         if (change->set_labels)
                 change_labels(intent, change);
 
         intent->generation++;
         if (carved_intent_is_void(intent))
-                g_clear_pointer(&intent->identity, g_free);
-        else if (!intent->identity)
+                forget_card(intent);
+        else if (!intent->identity) {
                 intent->identity = g_strdup(change->identity);
+                intent->serial = g_strdup(change->serial);
+                intent->gpu_uuid = g_strdup(change->gpu_uuid);
+        }
 }
 
 /* The name decides: a driver may number its types anew. */
@@ -283,16 +330,16 @@ static CarvedSyncState sync_of(const CarvedIntent *intent, const CarvedGpu *gpu,
         if (!intent->identity && !intent->unreadable)
                 return CARVED_SYNC_UNMANAGED;
         if (all_there && !gpu->lost && !intent->unreadable && !intent->leftover_vfs &&
-            !intent->leftover_quiet && !intent->leftover_unbound &&
-            (intent->vfs < 0 || (uint32_t) intent->vfs == gpu->num_vfs))
+            !intent->leftover_instances && intent->leftover_mig < 0 && intent->leftover_mixed_size < 0 &&
+            (intent->mixed_size < 0 || intent->mixed_size == gpu->mixed_size) && !intent->leftover_quiet &&
+            !intent->leftover_unbound && (intent->vfs < 0 || (uint32_t) intent->vfs == gpu->num_vfs))
                 return CARVED_SYNC_SYNCED;
 
         return intent->contested ? CARVED_SYNC_CONTESTED : CARVED_SYNC_OUT_OF_SYNC;
 }
 
 void carved_intent_apply(const CarvedIntent *intent, CarvedGpu *gpu) {
-        g_autofree char *identity = carved_gpu_identity(gpu);
-        bool all_there = true;
+        bool all_there;
 
         g_ptr_array_set_size(gpu->absent, 0);
         g_free(gpu->stored_identity);
@@ -301,7 +348,8 @@ void carved_intent_apply(const CarvedIntent *intent, CarvedGpu *gpu) {
         gpu->unreadable = g_strdup(intent->unreadable);
         g_clear_pointer(&gpu->labels, g_strfreev);
         g_clear_pointer(&gpu->trouble, g_free);
-        gpu->mismatch = intent->identity && strcmp(intent->identity, identity) != 0;
+        gpu->mismatch = intent->identity && !carved_intent_is_for(intent, gpu);
+        all_there = carved_intent_apply_mig(intent, gpu);
         if (gpu->mismatch) {
                 gpu->sync = CARVED_SYNC_OUT_OF_SYNC;
                 return;
@@ -368,12 +416,14 @@ void carved_intent_note(CarvedIntent *intent, const CarvedGpu *old, const Carved
                 intent->contested = false;
                 g_clear_pointer(&intent->error, g_free);
         }
+        if (!gpu->mismatch)
+                carved_intent_note_mig(intent, gpu);
         if (gpu->num_vfs == 0)
                 intent->leftover_vfs = false;
         if (gpu->autoprobe)
                 intent->leftover_quiet = false;
         if (carved_intent_is_void(intent))
-                g_clear_pointer(&intent->identity, g_free); /* what was left over was all */
+                forget_card(intent); /* what was left over was all */
 }
 
 static bool is_label_text(const char *text, size_t max) {

@@ -26,14 +26,18 @@ typedef struct CarvedWanted {
 } CarvedWanted;
 
 typedef struct CarvedIntent {
-        char *identity;      /* vvvv:dddd:ssss:ssss@address of the card that it is for; NULL: nobody asked for
-                                anything yet */
-        uint64_t generation; /* grows with each change: what is older has no say */
-        int32_t vfs;         /* how many are wanted; -1: nobody asked */
-        bool vfs_transient;  /* not kept over a reboot */
-        GStrv labels;        /* of the card; NULL: none */
-        GPtrArray *vgpus;    /* CarvedWanted */
-        struct _JsonObject *rest;           /* as in CarvedWanted */
+        char *identity; /* vvvv:dddd:ssss:ssss@address of the card that it is for; NULL: nobody asked for
+                           anything yet */
+        char *serial, *gpu_uuid;  /* of that card; NULL: nobody told */
+        uint64_t generation;      /* grows with each change: what is older has no say */
+        int32_t vfs;              /* how many are wanted; -1: nobody asked */
+        bool vfs_transient;       /* not kept over a reboot */
+        int32_t mig;              /* MIG: on or off; -1: nobody asked */
+        GArray *layout;           /* CarvedWantedInstance: how it is to be cut; NULL: nobody asked */
+        int32_t mixed_size;       /* vGPUs of several sizes at once: on or off; -1: nobody asked */
+        GStrv labels;             /* of the card; NULL: none */
+        GPtrArray *vgpus;         /* CarvedWanted */
+        struct _JsonObject *rest; /* as in CarvedWanted */
         struct _JsonObject *rest_transient; /* the same, of what is not kept over a reboot */
 
         /* not stored */
@@ -41,9 +45,14 @@ typedef struct CarvedIntent {
         bool leftover_vfs;     /* the VFs are ours and not wanted, as in CarvedWanted */
         bool leftover_quiet;   /* we keep drivers from new VFs, and are through with them */
         bool leftover_unbound; /* the card may still be with the driver that it was only lent to, or locked */
-        char *error;           /* we tried to make the card as it is wanted, and this is why it is not */
-        uint64_t deleted[3];   /* when somebody else last removed something of ours; µs, the latest last */
-        bool contested;        /* three times in ten minutes */
+        GArray *leftover_instances; /* CarvedWantedInstance: ours, and not wanted, as in CarvedWanted; or NULL
+                                     */
+        int32_t leftover_mig;       /* MIG was so before we were interrupted; -1: it was not touched */
+        int32_t leftover_mixed_size; /* the same */
+        char *mig_error;             /* we tried to cut the card as it is wanted, and this is why it is not */
+        char *error;         /* we tried to make the card as it is wanted, and this is why it is not */
+        uint64_t deleted[3]; /* when somebody else last removed something of ours; µs, the latest last */
+        bool contested;      /* three times in ten minutes */
 } CarvedIntent;
 
 /* What becomes different of it. */
@@ -57,7 +66,14 @@ typedef struct CarvedIntentChange {
         bool set_labels; /* of @label, a UUID, or "" for the card */
         const char *label;
         GStrv labels;
-        const char *identity; /* of the card, where nothing was asked of it so far */
+        bool set_mig;
+        int32_t mig;
+        bool set_layout;
+        GArray *layout; /* CarvedWantedInstance, copied; or NULL */
+        bool set_mixed_size;
+        int32_t mixed_size;
+        const char *serial, *gpu_uuid; /* as @identity; or NULL */
+        const char *identity;          /* of the card, where nothing was asked of it so far */
 } CarvedIntentChange;
 
 CarvedWanted *carved_wanted_new(const char *uuid, int32_t vf_index, CarvedFramework framework,
@@ -81,6 +97,14 @@ void carved_intent_change(CarvedIntent *intent, const CarvedIntentChange *change
 
 CarvedWanted *carved_intent_find(const CarvedIntent *intent, const char *uuid);
 void carved_intent_remove(CarvedIntent *intent, const char *uuid);
+
+/* Is @gpu the card that it is for? By what both sides know. */
+bool carved_intent_is_for(const CarvedIntent *intent, const CarvedGpu *gpu);
+
+/* How the card is cut, and how it should be, into @gpu. False: that is not the same. */
+bool carved_intent_apply_mig(const CarvedIntent *intent, CarvedGpu *gpu);
+/* What a look shows of what we were cutting when we were interrupted. */
+void carved_intent_note_mig(CarvedIntent *intent, const CarvedGpu *gpu);
 
 /* Marks in @gpu what is ours, by UUID or, where the kernel has none, by VF and type: there the vGPU takes our
  * UUID; and lists what is wanted and not there. carved_gpu_finish() must follow. */

@@ -125,6 +125,36 @@ const CarvedGpuInstance *carved_mig_find_placed(const CarvedMig *mig, uint32_t p
         return NULL;
 }
 
+uint32_t carved_mig_wanted_profile(const CarvedMig *mig, const CarvedWantedInstance *wanted) {
+        const CarvedMigProfile *profile =
+                *wanted->name ? carved_mig_find_profile_by_text(mig, wanted->name) : NULL;
+
+        return profile ? profile->id : wanted->profile;
+}
+
+const CarvedGpuInstance *carved_mig_find_wanted(const CarvedMig *mig, const CarvedWantedInstance *wanted) {
+        return carved_mig_find_placed(mig, carved_mig_wanted_profile(mig, wanted), wanted->placement);
+}
+
+CarvedWantedInstance carved_mig_want(const CarvedMig *mig, uint32_t profile, CarvedPlacement placement,
+                                     bool compute) {
+        const CarvedMigProfile *known = carved_mig_find_profile(mig, profile);
+        CarvedWantedInstance wanted = { .profile = profile, .placement = placement, .compute = compute };
+
+        /* One that does not fit would name another. */
+        if (known && strlen(known->name) < sizeof wanted.name)
+                memcpy(wanted.name, known->name, strlen(known->name) + 1);
+        return wanted;
+}
+
+bool carved_mig_is_wanted(const CarvedMig *mig, const GArray *layout, const CarvedGpuInstance *instance) {
+        for (unsigned i = 0; layout && i < layout->len; i++)
+                if (carved_mig_find_wanted(mig, &g_array_index(layout, CarvedWantedInstance, i)) == instance)
+                        return true;
+
+        return false;
+}
+
 const char *carved_mig_profile_name(const CarvedMig *mig, uint32_t id) {
         const CarvedMigProfile *profile = carved_mig_find_profile(mig, id);
 

@@ -33,6 +33,14 @@ typedef struct CarvedGpuInstance {
         GStrv uuids;      /* of its MIG devices, which only compute instances make; never NULL */
 } CarvedGpuInstance;
 
+/* One that is asked for: by profile and place, which outlive it. */
+typedef struct CarvedWantedInstance {
+        uint32_t profile;
+        char name[32]; /* of the profile: it decides, as a driver may number anew; "": not known */
+        CarvedPlacement placement;
+        bool compute; /* with a compute instance that has all of it */
+} CarvedWantedInstance;
+
 typedef struct CarvedMig {
         bool enabled;
         bool pending;        /* the mode that it has after the next reset: another means that one is needed */
@@ -59,6 +67,15 @@ const CarvedMigProfile *carved_mig_find_profile_by_text(const CarvedMig *mig, co
 const CarvedGpuInstance *carved_mig_find_instance(const CarvedMig *mig, uint32_t id);
 const CarvedGpuInstance *carved_mig_find_placed(const CarvedMig *mig, uint32_t profile,
                                                 CarvedPlacement placement);
+
+/* The one that is meant; NULL: it is not there. */
+const CarvedGpuInstance *carved_mig_find_wanted(const CarvedMig *mig, const CarvedWantedInstance *wanted);
+/* The number that its profile has on this card, by name if it has one. */
+uint32_t carved_mig_wanted_profile(const CarvedMig *mig, const CarvedWantedInstance *wanted);
+CarvedWantedInstance carved_mig_want(const CarvedMig *mig, uint32_t profile, CarvedPlacement placement,
+                                     bool compute);
+/* Is it one of those? NULL is an empty list. */
+bool carved_mig_is_wanted(const CarvedMig *mig, const GArray *layout, const CarvedGpuInstance *instance);
 
 /* What people call it: its name, or its number where it has none. As long as @mig. */
 const char *carved_mig_profile_name(const CarvedMig *mig, uint32_t profile);

@@ -6,6 +6,7 @@
 #include "change.h"
 #include "model.h"
 #include "snapshot.h"
+#include "step.h"
 
 struct CarvedModel {
         GPtrArray *gpus;        /* CarvedGpu, by address */
@@ -206,6 +207,20 @@ static CarvedGpu *ghost(const CarvedIntent *intent, const CarvedPciAddress *addr
         return gpu;
 }
 
+/* The first of them: the rest has the same cause, or waits for it. */
+static void note_mig_failures(CarvedIntent *intent, GHashTable *failures) {
+        GHashTableIter iter;
+        void *about, *why;
+
+        g_clear_pointer(&intent->mig_error, g_free);
+        g_hash_table_iter_init(&iter, failures);
+        while (!intent->mig_error && g_hash_table_iter_next(&iter, &about, &why))
+                if (g_str_has_prefix(about, CARVED_STEP_INSTANCE))
+                        intent->mig_error = g_strdup(why);
+        if (!intent->mig_error && (intent->mig >= 0 || intent->layout))
+                intent->mig_error = g_strdup(g_hash_table_lookup(failures, ""));
+}
+
 static void note_failures(CarvedIntent *intent, GHashTable *failures) {
         for (unsigned i = 0; failures && i < intent->vgpus->len; i++) {
                 CarvedWanted *wanted = intent->vgpus->pdata[i];
@@ -218,7 +233,9 @@ static void note_failures(CarvedIntent *intent, GHashTable *failures) {
         }
         if (failures) {
                 g_free(intent->error);
-                intent->error = g_strdup(g_hash_table_lookup(failures, ""));
+                intent->error = g_strdup(g_hash_table_lookup(failures, "")
+                                                 ?: g_hash_table_lookup(failures, "mixed-size"));
+                note_mig_failures(intent, failures);
         }
 }
 

@@ -14,6 +14,9 @@ typedef enum CarvedFacet {
         CARVED_FACET_VF = 1 << 2,
         CARVED_FACET_VGPU_HOST = 1 << 3,
         CARVED_FACET_VGPU = 1 << 4,
+        CARVED_FACET_MIG = 1 << 5,
+        CARVED_FACET_MIXED_SIZE = 1 << 6,
+        CARVED_FACET_GPU_INSTANCE = 1 << 7,
 } CarvedFacet;
 
 /* What can become different while the object stays. */
@@ -44,12 +47,19 @@ typedef enum CarvedField {
         CARVED_FIELD_SYNC = 1 << 23,
         CARVED_FIELD_STORED_IDENTITY = 1 << 24,
         CARVED_FIELD_PERSISTENT = 1 << 25,
+        CARVED_FIELD_SERIAL = 1 << 26,
+        CARVED_FIELD_MIG_MODE = 1 << 27,
+        CARVED_FIELD_MIG_SYNC = 1 << 28,
+        CARVED_FIELD_MIG_ERROR = 1 << 29,
+        CARVED_FIELD_PROFILES = 1 << 30,
+        CARVED_FIELD_MIXED_SIZE = 1U << 31,
 } CarvedField;
 
 typedef enum CarvedObjectKind {
         CARVED_OBJECT_GPU,
         CARVED_OBJECT_VF,
         CARVED_OBJECT_VGPU,
+        CARVED_OBJECT_GPU_INSTANCE,
 } CarvedObjectKind;
 
 typedef struct CarvedObject {
@@ -57,6 +67,7 @@ typedef struct CarvedObject {
         CarvedPciAddress gpu;
         int32_t vf_index; /* of a VF, or of the VF that a vGPU is on; -1: none */
         char uuid[CARVED_UUID_LEN + 1];
+        uint32_t instance; /* of a GPU instance: its id */
 } CarvedObject;
 
 typedef struct CarvedChange {

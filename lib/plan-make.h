@@ -26,6 +26,9 @@ void plan_add_creation(CarvedPlan *plan, const CarvedGpu *gpu, const CarvedVf *v
 /* On or off, by the vendor's program or by the kernel, and the wait for it. */
 void plan_add_vfs(CarvedPlan *plan, const CarvedGpu *gpu, uint32_t count);
 
+/* Those that it has now, after they were switched off for a while. */
+void plan_add_vfs_again(CarvedPlan *plan, const CarvedGpu *gpu);
+
 /* The card of an order, fit to be worked on; NULL and why not. */
 const CarvedGpu *plan_find_gpu(const CarvedModel *model, const CarvedOrder *order, GError **error);
 const CarvedWanted *plan_find_wanted(const CarvedModel *model, const CarvedVgpu *vgpu);
@@ -34,6 +37,28 @@ const CarvedWanted *plan_find_wanted(const CarvedModel *model, const CarvedVgpu 
  * GPU. */
 bool plan_check_peers(const CarvedModel *model, const CarvedGpu *gpu, const CarvedVf *vf, const char *uuid,
                       GError **error);
+
+/* ---- plan-mig.c ---- */
+
+/* A switch of VFs loses all GPU instances. False: some of them are not ours. */
+bool plan_may_lose_instances(const CarvedModel *model, const CarvedGpu *gpu, GError **error);
+/* Before the switch: they go one by one, so that the way back knows them. */
+void plan_add_loss(CarvedPlan *plan, const CarvedGpu *gpu);
+/* After it: mixed sizes, and what the card is to be cut into. @vfs: they are on then. */
+void plan_add_after_vfs(CarvedPlan *plan, const CarvedModel *model, const CarvedGpu *gpu, bool vfs);
+
+/* The parts of making a card as it is wanted. False: nothing can be done before this is. */
+bool plan_restore_mode(CarvedPlan *plan, const CarvedGpu *gpu, const CarvedIntent *intent, GError **error);
+/* @exactly: what is not wanted goes, where nobody uses it. */
+void plan_restore_instances(CarvedPlan *plan, const CarvedModel *model, const CarvedGpu *gpu, bool exactly);
+void plan_leftover_mig(CarvedPlan *plan, const CarvedGpu *gpu, const CarvedIntent *intent);
+void plan_adopt_mig(CarvedPlan *plan, const CarvedGpu *gpu, const CarvedIntent *intent);
+
+CarvedPlan *plan_mig_mode(const CarvedModel *model, const CarvedOrder *order, GError **error);
+CarvedPlan *plan_layout(const CarvedModel *model, const CarvedOrder *order, GError **error);
+CarvedPlan *plan_clear(const CarvedModel *model, const CarvedOrder *order, GError **error);
+CarvedPlan *plan_drop_instance(const CarvedModel *model, const CarvedOrder *order, GError **error);
+CarvedPlan *plan_mixed_size(const CarvedModel *model, const CarvedOrder *order, GError **error);
 
 typedef CarvedPlan *(*PlanMaker)(const CarvedModel *model, const CarvedOrder *order, GError **error);
 

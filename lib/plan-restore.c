@@ -95,6 +95,7 @@ static void plan_leftovers(CarvedPlan *plan, const CarvedModel *model, const Car
 
                 others += vf->role == CARVED_VF_PASSTHROUGH || vf->role == CARVED_VF_HOST;
         }
+        plan_leftover_mig(plan, gpu, intent);
         if (intent->leftover_vfs && intent->vfs < 0 && others == 0 && gpu->num_vfs > 0)
                 plan_add_vfs(plan, gpu, 0);
 }
@@ -125,6 +126,31 @@ static void plan_loud(CarvedPlan *plan, const CarvedGpu *gpu, const CarvedIntent
                 plan_add_count(plan, CARVED_STEP_AUTOPROBE, gpu, 0, 1);
 }
 
+/* What comes after the mode: VFs, instances, and what is on them when those are there. */
+static bool plan_below_mode(CarvedPlan *plan, const CarvedModel *model, const CarvedGpu *gpu,
+                            const CarvedOrder *order, GError **error) {
+        const CarvedIntent *intent = carved_model_intent(model, &gpu->address);
+
+        if (!vfs_are_ready(gpu, intent)) {
+                if (!may_set_vfs(gpu, intent, error) ||
+                    (gpu->num_vfs != (uint32_t) intent->vfs && !plan_may_lose_instances(model, gpu, error)))
+                        return false;
+                if (gpu->num_vfs != (uint32_t) intent->vfs)
+                        plan_add_loss(plan, gpu);
+                plan_add_vfs(plan, gpu, (uint32_t) intent->vfs);
+                if (gpu->num_vfs != (uint32_t) intent->vfs)
+                        plan_add_after_vfs(plan, model, gpu, intent->vfs > 0);
+                return true;
+        }
+
+        plan_restore_instances(plan, model, gpu, order->kind == CARVED_ORDER_RESYNC);
+        if (plan->steps->len > 0 && carved_step_is_nvml(plan->steps->pdata[plan->steps->len - 1]))
+                return true; /* what can be had follows from them */
+        plan_absent(plan, model, gpu);
+        plan_other_params(plan, model, gpu);
+        return true;
+}
+
 CarvedPlan *plan_restore(const CarvedModel *model, const CarvedOrder *order, GError **error) {
         const CarvedGpu *gpu = plan_find_gpu(model, order, error);
         const CarvedIntent *intent = gpu ? carved_model_intent(model, &gpu->address) : NULL;
@@ -151,12 +177,7 @@ CarvedPlan *plan_restore(const CarvedModel *model, const CarvedOrder *order, GEr
                 plan_loud(plan, gpu, intent);
                 return g_steal_pointer(&plan);
         }
-        if (vfs_are_ready(gpu, intent)) {
-                plan_absent(plan, model, gpu);
-                plan_other_params(plan, model, gpu);
-        } else if (may_set_vfs(gpu, intent, error))
-                plan_add_vfs(plan, gpu, (uint32_t) intent->vfs); /* the rest when they are there */
-        else
+        if (!plan_restore_mode(plan, gpu, intent, error) || !plan_below_mode(plan, model, gpu, order, error))
                 return NULL;
         plan_loud(plan, gpu, intent);
         return g_steal_pointer(&plan);
@@ -230,5 +251,7 @@ CarvedPlan *plan_adopt(const CarvedModel *model, const CarvedOrder *order, GErro
                 plan->set_vfs = true;
                 plan->vfs = (int32_t) gpu->num_vfs;
         }
+        if (!order->uuids)
+                plan_adopt_mig(plan, gpu, intent);
         return g_steal_pointer(&plan);
 }

@@ -72,6 +72,11 @@ void plan_add_vfs(CarvedPlan *plan, const CarvedGpu *gpu, uint32_t count) {
         plan_add_count(plan, CARVED_STEP_WAIT, gpu, count, count);
 }
 
+void plan_add_vfs_again(CarvedPlan *plan, const CarvedGpu *gpu) {
+        plan_add_count(plan, CARVED_STEP_SRIOV_MANAGE, gpu, 0, gpu->num_vfs);
+        plan_add_count(plan, CARVED_STEP_WAIT, gpu, gpu->num_vfs, gpu->num_vfs);
+}
+
 /* Is it asked for already, for at least as long? */
 static bool is_wanted(const CarvedModel *model, const CarvedGpu *gpu, uint32_t count, bool transient) {
         const CarvedIntent *intent = carved_model_intent(model, &gpu->address);
@@ -101,8 +106,16 @@ CarvedPlan *plan_enable(const CarvedModel *model, const CarvedOrder *order, GErr
                 return NULL;
         if (gpu->num_vfs != count && gpu->num_vfs > 0 && !may_renumber(gpu, error))
                 return NULL;
+        if (gpu->num_vfs == count) {
+                plan_add_vfs(plan, gpu, count); /* which is to wait */
+                return g_steal_pointer(&plan);
+        }
+        if (!plan_may_lose_instances(model, gpu, error))
+                return NULL;
 
+        plan_add_loss(plan, gpu);
         plan_add_vfs(plan, gpu, count);
+        plan_add_after_vfs(plan, model, gpu, /* vfs= */ true);
         return g_steal_pointer(&plan);
 }
 
@@ -160,6 +173,8 @@ CarvedPlan *plan_disable(const CarvedModel *model, const CarvedOrder *order, GEr
         intent = carved_model_intent(model, &gpu->address);
         plan->set_vfs = intent && intent->vfs >= 0;
         plan->vfs = -1;
+        plan->set_mixed_size = intent && intent->mixed_size >= 0; /* it is one of VFs */
+        plan->mixed_size = -1;
         if (!may_lose(gpu, order->destroy_vgpus, error))
                 return NULL;
 
@@ -168,10 +183,12 @@ CarvedPlan *plan_disable(const CarvedModel *model, const CarvedOrder *order, GEr
         plan->removes = g_strv_builder_end(removes);
         if (gpu->num_vfs == 0 && gpu->vfs->len == 0)
                 return g_steal_pointer(&plan);
-        if (!carved_policy_may_switch_vfs(gpu, error))
+        if (!carved_policy_may_switch_vfs(gpu, error) || !plan_may_lose_instances(model, gpu, error))
                 return NULL;
 
         plan_add_removal(plan, model, vgpus);
+        plan_add_loss(plan, gpu);
         plan_add_vfs(plan, gpu, 0);
+        plan_add_after_vfs(plan, model, gpu, /* vfs= */ false);
         return g_steal_pointer(&plan);
 }

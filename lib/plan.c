@@ -10,10 +10,19 @@
 #include "vfio-driver.h"
 
 static const char *const order_kinds[_CARVED_ORDER_KIND_MAX] = {
-        [CARVED_ORDER_ENABLE_VFS] = "enable-vfs",   [CARVED_ORDER_DISABLE_VFS] = "disable-vfs",
-        [CARVED_ORDER_CREATE_VGPU] = "create-vgpu", [CARVED_ORDER_DESTROY_VGPUS] = "destroy-vgpus",
-        [CARVED_ORDER_SET_PARAMS] = "set-params",   [CARVED_ORDER_RESTORE] = "restore",
-        [CARVED_ORDER_RESYNC] = "resync",           [CARVED_ORDER_ADOPT] = "adopt",
+        [CARVED_ORDER_ENABLE_VFS] = "enable-vfs",
+        [CARVED_ORDER_DISABLE_VFS] = "disable-vfs",
+        [CARVED_ORDER_CREATE_VGPU] = "create-vgpu",
+        [CARVED_ORDER_DESTROY_VGPUS] = "destroy-vgpus",
+        [CARVED_ORDER_SET_PARAMS] = "set-params",
+        [CARVED_ORDER_RESTORE] = "restore",
+        [CARVED_ORDER_RESYNC] = "resync",
+        [CARVED_ORDER_ADOPT] = "adopt",
+        [CARVED_ORDER_SET_MIG] = "set-mig-mode",
+        [CARVED_ORDER_APPLY_LAYOUT] = "apply-mig-layout",
+        [CARVED_ORDER_CLEAR_MIG] = "clear-mig",
+        [CARVED_ORDER_DESTROY_INSTANCE] = "destroy-gpu-instance",
+        [CARVED_ORDER_SET_MIXED_SIZE] = "set-mixed-size",
 };
 
 const char *carved_order_kind_to_string(CarvedOrderKind kind) {
@@ -26,6 +35,7 @@ void carved_order_free(CarvedOrder *order) {
 
         g_strfreev(order->uuids);
         g_strfreev(order->labels);
+        g_strfreev(order->layout);
         g_free(order->type);
         g_free(order->params);
         g_free(order->adopt_as);
@@ -35,14 +45,15 @@ void carved_order_free(CarvedOrder *order) {
 char *carved_order_key(const CarvedOrder *order) {
         g_autofree char *uuids = order->uuids ? g_strjoinv(" ", order->uuids) : NULL;
         g_autofree char *labels = order->labels ? g_strjoinv("\n", order->labels) : NULL;
+        g_autofree char *layout = order->layout ? g_strjoinv(" ", order->layout) : NULL;
         g_autofree char *type = g_strescape(order->type ?: "", NULL),
                         *params = g_strescape(order->params ?: "", NULL);
         char address[CARVED_PCI_ADDRESS_MAX];
 
-        return g_strdup_printf("%s\n%s\n%d\n%u\n%d%d\n%s\n%s\n%s\n%s", order_kinds[order->kind],
+        return g_strdup_printf("%s\n%s\n%d\n%u\n%d%d%d%d\n%s\n%s\n%s\n%s\n%s", order_kinds[order->kind],
                                carved_pci_address_format(&order->gpu, address), order->vf_index, order->count,
-                               order->destroy_vgpus, order->transient, type, uuids ?: "", params,
-                               labels ?: "");
+                               order->destroy_vgpus, order->transient, order->replace, order->compute, type,
+                               uuids ?: "", params, labels ?: "", layout ?: "");
 }
 
 void carved_plan_free(CarvedPlan *plan) {
@@ -53,6 +64,7 @@ void carved_plan_free(CarvedPlan *plan) {
         g_array_unref(plan->gpus);
         g_ptr_array_unref(plan->adds);
         g_strfreev(plan->removes);
+        g_clear_pointer(&plan->layout, g_array_unref);
         g_hash_table_unref(plan->failures);
         g_free(plan);
 }
@@ -182,10 +194,19 @@ CarvedPlan *carved_plan_make(const CarvedModel *model, const CarvedOrder *order,
         /* It takes a call through the table for a dereference. */
         /* cppcheck-suppress ctunullpointer */
         static const PlanMaker makers[_CARVED_ORDER_KIND_MAX] = {
-                [CARVED_ORDER_ENABLE_VFS] = plan_enable,  [CARVED_ORDER_DISABLE_VFS] = plan_disable,
-                [CARVED_ORDER_CREATE_VGPU] = plan_create, [CARVED_ORDER_DESTROY_VGPUS] = plan_destroy,
-                [CARVED_ORDER_SET_PARAMS] = plan_params,  [CARVED_ORDER_RESTORE] = plan_restore,
-                [CARVED_ORDER_RESYNC] = plan_restore,     [CARVED_ORDER_ADOPT] = plan_adopt,
+                [CARVED_ORDER_ENABLE_VFS] = plan_enable,
+                [CARVED_ORDER_DISABLE_VFS] = plan_disable,
+                [CARVED_ORDER_CREATE_VGPU] = plan_create,
+                [CARVED_ORDER_DESTROY_VGPUS] = plan_destroy,
+                [CARVED_ORDER_SET_PARAMS] = plan_params,
+                [CARVED_ORDER_RESTORE] = plan_restore,
+                [CARVED_ORDER_RESYNC] = plan_restore,
+                [CARVED_ORDER_ADOPT] = plan_adopt,
+                [CARVED_ORDER_SET_MIG] = plan_mig_mode,
+                [CARVED_ORDER_APPLY_LAYOUT] = plan_layout,
+                [CARVED_ORDER_CLEAR_MIG] = plan_clear,
+                [CARVED_ORDER_DESTROY_INSTANCE] = plan_drop_instance,
+                [CARVED_ORDER_SET_MIXED_SIZE] = plan_mixed_size,
         };
 
         if (order->params && !carved_policy_check_params(order->params, error))
@@ -217,12 +238,26 @@ bool plan_check_peers(const CarvedModel *model, const CarvedGpu *gpu, const Carv
         return false;
 }
 
+bool carved_order_is_mig(const CarvedOrder *order) {
+        switch (order->kind) {
+        case CARVED_ORDER_SET_MIG:
+        case CARVED_ORDER_APPLY_LAYOUT:
+        case CARVED_ORDER_CLEAR_MIG:
+        case CARVED_ORDER_DESTROY_INSTANCE:
+        case CARVED_ORDER_SET_MIXED_SIZE:
+                return true;
+        default:
+                return false;
+        }
+}
+
 bool carved_order_is_best_effort(const CarvedOrder *order) {
         return order->kind == CARVED_ORDER_RESTORE || order->kind == CARVED_ORDER_RESYNC;
 }
 
 bool carved_plan_changes_intent(const CarvedPlan *plan) {
-        return plan->adds->len > 0 || (plan->removes && *plan->removes) || plan->set_vfs || plan->anew;
+        return plan->adds->len > 0 || (plan->removes && *plan->removes) || plan->set_vfs || plan->set_mig ||
+               plan->set_layout || plan->set_mixed_size || plan->anew;
 }
 
 CarvedIntentChange carved_plan_change(const CarvedPlan *plan, const CarvedGpu *gpu) {
@@ -235,6 +270,14 @@ CarvedIntentChange carved_plan_change(const CarvedPlan *plan, const CarvedGpu *g
                                      .set_vfs = first && plan->set_vfs,
                                      .vfs = plan->vfs,
                                      .vfs_transient = plan->vfs_transient,
+                                     .set_mig = first && plan->set_mig,
+                                     .mig = plan->mig,
+                                     .set_layout = first && plan->set_layout,
+                                     .layout = plan->layout,
+                                     .set_mixed_size = first && plan->set_mixed_size,
+                                     .mixed_size = plan->mixed_size,
+                                     .serial = gpu->serial,
+                                     .gpu_uuid = gpu->gpu_uuid,
                                      .identity = gpu->identity };
 }
 
@@ -273,7 +316,9 @@ static bool vfs_are_there(const CarvedGpu *gpu, uint32_t count) {
                 if (!vf->settled || (vf->framework != CARVED_FRAMEWORK_VF_PASSTHROUGH && !vf->driver))
                         return false;
         }
-        return count == 0 || gpu->framework == CARVED_FRAMEWORK_VF_PASSTHROUGH || gpu->types->len > 0;
+        /* With MIG on, and no GPU instance yet, there need not be any type. */
+        return count == 0 || gpu->framework == CARVED_FRAMEWORK_VF_PASSTHROUGH || gpu->types->len > 0 ||
+               (gpu->mig && gpu->mig->enabled);
 }
 
 /* The vGPU of a step as the hardware shows it: only an mdev carries its name. */
@@ -316,6 +361,15 @@ bool carved_step_is_done(const CarvedStep *step, const CarvedGpu *gpu) {
                 return !step->undo || gpu->num_vfs == step->number;
         case CARVED_STEP_AUTOPROBE:
                 return !step->undo || gpu->autoprobe == (step->number > 0);
+        case CARVED_STEP_MIG:
+                return gpu->mig && gpu->mig->pending == (step->number > 0);
+        case CARVED_STEP_MIXED_SIZE:
+                return gpu->mixed_size == (int32_t) step->number || (step->undo && gpu->num_vfs == 0);
+        case CARVED_STEP_MAKE_INSTANCE:
+                return gpu->mig && carved_mig_find_placed(gpu->mig, step->profile, step->placement);
+        case CARVED_STEP_DROP_INSTANCE:
+                return (step->number && !step->undo) || !gpu->mig ||
+                       !carved_mig_find_placed(gpu->mig, step->profile, step->placement);
         default:
                 return true;
         }

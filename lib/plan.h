@@ -17,6 +17,11 @@ typedef enum CarvedOrderKind {
         CARVED_ORDER_RESTORE, /* by ourselves: make the card as it is wanted, as far as it goes */
         CARVED_ORDER_RESYNC,  /* the same, asked for */
         CARVED_ORDER_ADOPT,   /* what is there is what is wanted */
+        CARVED_ORDER_SET_MIG,
+        CARVED_ORDER_APPLY_LAYOUT,
+        CARVED_ORDER_CLEAR_MIG,
+        CARVED_ORDER_DESTROY_INSTANCE,
+        CARVED_ORDER_SET_MIXED_SIZE,
         _CARVED_ORDER_KIND_MAX
 } CarvedOrderKind;
 
@@ -30,10 +35,12 @@ typedef struct CarvedOrder {
         char *type, *params;
         char *adopt_as; /* adopt: the UUID that it gets; NULL: its own */
         GStrv labels;
-        uint32_t count;     /* enable: how many; 0: all */
-        bool destroy_vgpus; /* disable: ours go too */
-        bool settle;        /* restore: only what was half made when we were interrupted goes */
-        bool transient;     /* create, enable: not kept over a reboot */
+        uint32_t count; /* enable: how many; 0: all. Set MIG, mixed size: on. Destroy instance: its id */
+        GStrv layout;   /* profile, how many, profile, how many … */
+        bool replace, compute; /* layout: instances that are there may go; with compute instances */
+        bool destroy_vgpus;    /* disable: ours go too */
+        bool settle;           /* restore: only what was half made when we were interrupted goes */
+        bool transient;        /* create, enable: not kept over a reboot */
 } CarvedOrder;
 
 const char *carved_order_kind_to_string(CarvedOrderKind kind);
@@ -52,7 +59,10 @@ typedef struct CarvedPlan {
         GStrv removes;   /* UUIDs; or NULL */
         bool set_vfs, vfs_transient;
         int32_t vfs;
-        bool anew; /* what was wanted until now is forgotten */
+        bool set_mig, set_layout, set_mixed_size;
+        int32_t mig, mixed_size;
+        GArray *layout; /* CarvedWantedInstance; or NULL */
+        bool anew;      /* what was wanted until now is forgotten */
         GHashTable
                 *failures; /* best effort: UUID, or "" for the card → why it can't be made as it is wanted */
 } CarvedPlan;
@@ -63,6 +73,9 @@ CarvedPlan *carved_plan_make(const CarvedModel *model, const CarvedOrder *order,
 /* What is left to do when the first plan is done, by best effort: vGPUs that are wanted on VFs that were not
  * there. NULL: nothing. */
 CarvedPlan *carved_plan_continue(const CarvedModel *model, const CarvedOrder *order);
+
+/* Is it about what changes without an event, so that a look comes first, and goes deep? */
+bool carved_order_is_mig(const CarvedOrder *order);
 
 /* Does a failed step cost only what depends on it? */
 bool carved_order_is_best_effort(const CarvedOrder *order);

@@ -70,11 +70,39 @@ static CarvedReason types_pending(void) {
         return reason("types-pending", "The driver has not published its vGPU types yet");
 }
 
+static bool is_cut(const CarvedGpu *gpu) {
+        return gpu->mig && gpu->mig->enabled;
+}
+
+static unsigned count_free(const CarvedGpu *gpu) {
+        unsigned n = 0;
+
+        for (unsigned i = 0; i < gpu->mig->instances->len; i++)
+                n += !carved_gpu_instance_vgpu(gpu, gpu->mig->instances->pdata[i]);
+        return n;
+}
+
+/* With MIG on, a vGPU needs a GPU instance to itself. */
+static CarvedReason no_instance(const CarvedGpu *gpu) {
+        if (gpu->mig->instances->len == 0)
+                return reason("no-gpu-instance",
+                              "MIG is on, and there is no GPU instance: ApplyLayout makes some");
+        if (count_free(gpu) == 0)
+                return reason("no-gpu-instance", "MIG is on, and each of %u GPU instances holds a vGPU",
+                              gpu->mig->instances->len);
+        return reason("no-gpu-instance",
+                      "MIG is on, and the driver offers no vGPU type for the %u GPU instances "
+                      "that are free",
+                      count_free(gpu));
+}
+
 CarvedReason carved_reason_for_gpu(const CarvedGpu *gpu) {
         CarvedReason r = for_card(gpu);
 
         if (r.code || any_creatable(gpu))
                 return r;
+        if (is_cut(gpu) && gpu->settled)
+                return no_instance(gpu);
         if (gpu->vgpus->len > 0)
                 return reason("full", "All that the card can hold is there: %u vGPUs", gpu->vgpus->len);
         if (gpu->framework == CARVED_FRAMEWORK_VF_PASSTHROUGH)
@@ -111,6 +139,8 @@ CarvedReason carved_reason_for_vf(const CarvedVf *vf) {
                 return no_reason();
         if (!vf->driver && vf->framework != CARVED_FRAMEWORK_VF_PASSTHROUGH)
                 return reason("no-driver", "No driver is bound to the VF");
+        if (vf->settled && is_cut(gpu))
+                return no_instance(gpu);
         if (!vf->settled || gpu->types->len == 0)
                 return types_pending();
 
@@ -119,7 +149,7 @@ CarvedReason carved_reason_for_vf(const CarvedVf *vf) {
 
 /* The first vGPU of another size than @type, which fixes the card to its own. */
 static const CarvedVgpu *other_size(const CarvedGpu *gpu, const CarvedType *type) {
-        if (!(type->known & CARVED_TYPE_FRAMEBUFFER))
+        if (!(type->known & CARVED_TYPE_FRAMEBUFFER) || gpu->mixed_size > 0 || is_cut(gpu))
                 return NULL;
 
         for (unsigned i = 0; i < gpu->vgpus->len; i++) {
@@ -131,6 +161,22 @@ static const CarvedVgpu *other_size(const CarvedGpu *gpu, const CarvedType *type
         return NULL;
 }
 
+/* What MIG has to say to a type. */
+static CarvedReason for_cut(const CarvedGpu *gpu, const CarvedType *type) {
+        bool needs_instance = type->known & CARVED_TYPE_MIG_PROFILE;
+
+        if (!gpu->mig)
+                return no_reason();
+        if (needs_instance && !gpu->mig->enabled)
+                return reason("mig-off", "it needs a GPU instance %s, and MIG is off",
+                              carved_mig_profile_name(gpu->mig, type->mig_profile));
+        if (needs_instance)
+                return reason("no-gpu-instance", "it needs a free GPU instance %s, and there is none",
+                              carved_mig_profile_name(gpu->mig, type->mig_profile));
+
+        return gpu->mig->enabled ? reason("mig-on", "MIG is on, and it is a time-sliced type") : no_reason();
+}
+
 CarvedReason carved_reason_for_type(const CarvedGpu *gpu, unsigned index) {
         const CarvedType *type = gpu->types->pdata[index];
         CarvedReason r = for_card(gpu);
@@ -139,6 +185,9 @@ CarvedReason carved_reason_for_type(const CarvedGpu *gpu, unsigned index) {
         if (r.code || carved_gpu_is_creatable(gpu, index))
                 return r;
 
+        r = for_cut(gpu, type);
+        if (r.code)
+                return r;
         other = other_size(gpu, type);
         if (other)
                 return reason("size-fixed",

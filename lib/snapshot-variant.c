@@ -8,10 +8,11 @@
  * because a worker may have lost its mind before it wrote. */
 
 #define ADDRESS "(uyyy)"
-#define TYPE    "(smsmsmsmsutuuu)"
+#define TYPE    "(smsmsmsmsutuuuu)"
 #define VF      "(" ADDRESS "umsmsiubaqms)"
 #define VGPU    "(siumsmsiiims)"
-#define GPU     "(" ADDRESS "(qqqq)(msmsms)(ii)(bbbuuu)(bb)msa" TYPE "a" VF "a" VGPU "maq)"
+#define NVML    "(bmsmsmsim" CARVED_MIG_TYPE ")"
+#define GPU     "(" ADDRESS "(qqqq)(msmsms)(ii)(bbbuuu)(bb)msa" TYPE "a" VF "a" VGPU "maq" NVML ")"
 
 static GVariant *counts_to_variant(const uint16_t *counts, unsigned n) {
         return g_variant_new_fixed_array(G_VARIANT_TYPE_UINT16, counts, counts ? n : 0, sizeof *counts);
@@ -26,7 +27,7 @@ static GVariant *types_to_variant(const CarvedGpu *gpu) {
 
                 g_variant_builder_add(&builder, TYPE, t->id, t->name, t->resource, t->max_resolution,
                                       t->device_api, t->known, t->framebuffer_mib, t->heads,
-                                      t->frame_rate_limit, t->max_instances);
+                                      t->frame_rate_limit, t->max_instances, t->mig_profile);
         }
         return g_variant_builder_end(&builder);
 }
@@ -60,16 +61,21 @@ static GVariant *vgpus_to_variant(const CarvedGpu *gpu) {
         return g_variant_builder_end(&builder);
 }
 
+static GVariant *nvml_to_variant(const CarvedGpu *g) {
+        return g_variant_new("(bmsmsmsim@" CARVED_MIG_TYPE ")", g->nvml_deferred, g->serial, g->gpu_uuid,
+                             g->nvml_error, g->mixed_size, g->mig ? carved_mig_to_variant(g->mig) : NULL);
+}
+
 GVariant *carved_snapshot_to_variant(const CarvedGpu *g) {
         const CarvedPciAddress *a = &g->address;
 
-        return g_variant_new("(" ADDRESS "(qqqq)(msmsms)(ii)(bbbuuu)(bb)ms@a" TYPE "@a" VF "@a" VGPU "m@aq)",
-                             a->domain, a->bus, a->device, a->function, g->vendor_id, g->device_id,
-                             g->subsystem_vendor_id, g->subsystem_device_id, g->vendor, g->model, g->driver,
-                             g->numa_node, g->iommu_group, g->has_sriov, g->has_mdev, g->autoprobe,
-                             g->total_vfs, g->num_vfs, (uint32_t) g->framework, g->stalled, g->settled,
-                             g->error, types_to_variant(g), vfs_to_variant(g), vgpus_to_variant(g),
-                             g->available ? counts_to_variant(g->available, g->types->len) : NULL);
+        return g_variant_new(
+                "(" ADDRESS "(qqqq)(msmsms)(ii)(bbbuuu)(bb)ms@a" TYPE "@a" VF "@a" VGPU "m@aq@" NVML ")",
+                a->domain, a->bus, a->device, a->function, g->vendor_id, g->device_id, g->subsystem_vendor_id,
+                g->subsystem_device_id, g->vendor, g->model, g->driver, g->numa_node, g->iommu_group,
+                g->has_sriov, g->has_mdev, g->autoprobe, g->total_vfs, g->num_vfs, (uint32_t) g->framework,
+                g->stalled, g->settled, g->error, types_to_variant(g), vfs_to_variant(g), vgpus_to_variant(g),
+                g->available ? counts_to_variant(g->available, g->types->len) : NULL, nvml_to_variant(g));
 }
 
 /* One count for each type, or nothing at all. */
@@ -90,7 +96,7 @@ static bool take_types(CarvedGpu *gpu, GVariantIter *iter) {
 
         while (g_variant_iter_next(iter, TYPE, &t.id, &t.name, &t.resource, &t.max_resolution, &t.device_api,
                                    &t.known, &t.framebuffer_mib, &t.heads, &t.frame_rate_limit,
-                                   &t.max_instances)) {
+                                   &t.max_instances, &t.mig_profile)) {
                 CarvedType *last = gpu->types->len > 0 ? gpu->types->pdata[gpu->types->len - 1] : NULL;
                 bool sorted = !last || carved_type_id_compare(last->id, t.id) < 0;
 
@@ -161,9 +167,19 @@ static bool take_vgpus(CarvedGpu *gpu, GVariantIter *iter) {
         return true;
 }
 
+static void take_nvml(CarvedGpu *gpu, GVariant *variant) {
+        g_autoptr(GVariant) mig = NULL;
+        gboolean deferred;
+
+        g_variant_get(variant, "(bmsmsmsim@" CARVED_MIG_TYPE ")", &deferred, &gpu->serial, &gpu->gpu_uuid,
+                      &gpu->nvml_error, &gpu->mixed_size, &mig);
+        gpu->nvml_deferred = deferred;
+        gpu->mig = mig ? carved_mig_from_variant(mig) : NULL;
+}
+
 CarvedGpu *carved_snapshot_from_variant(GVariant *variant) {
         g_autoptr(GVariantIter) types = NULL, vfs = NULL, vgpus = NULL;
-        g_autoptr(GVariant) available = NULL;
+        g_autoptr(GVariant) available = NULL, nvml = NULL;
         g_autoptr(CarvedGpu) gpu = NULL;
         gboolean has_sriov, has_mdev, autoprobe, stalled, settled;
         CarvedPciAddress a = { 0 };
@@ -174,12 +190,14 @@ CarvedGpu *carved_snapshot_from_variant(GVariant *variant) {
                 return NULL;
 
         g = gpu = carved_gpu_new(&a);
-        g_variant_get(variant, "(" ADDRESS "(qqqq)(msmsms)(ii)(bbbuuu)(bb)msa" TYPE "a" VF "a" VGPU "m@aq)",
+        g_variant_get(variant,
+                      "(" ADDRESS "(qqqq)(msmsms)(ii)(bbbuuu)(bb)msa" TYPE "a" VF "a" VGPU "m@aq@" NVML ")",
                       &g->address.domain, &g->address.bus, &g->address.device, &g->address.function,
                       &g->vendor_id, &g->device_id, &g->subsystem_vendor_id, &g->subsystem_device_id,
                       &g->vendor, &g->model, &g->driver, &g->numa_node, &g->iommu_group, &has_sriov,
                       &has_mdev, &autoprobe, &g->total_vfs, &g->num_vfs, &framework, &stalled, &settled,
-                      &g->error, &types, &vfs, &vgpus, &available);
+                      &g->error, &types, &vfs, &vgpus, &available, &nvml);
+        take_nvml(g, nvml);
         g->has_sriov = has_sriov;
         g->has_mdev = has_mdev;
         g->autoprobe = autoprobe;

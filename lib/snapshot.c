@@ -7,6 +7,7 @@
 #include "framework-passthrough.h"
 #include "framework-vendor-vfio.h"
 #include "look.h"
+#include "nvml-look.h"
 #include "sysfs.h"
 #include "vgpu-config.h"
 
@@ -214,7 +215,26 @@ static bool read_autoprobe(CarvedLook *look, int fd) {
         return value != 0;
 }
 
-static void read_gpu(CarvedLook *look, int fd, GPtrArray *names) {
+/* Only NVIDIA's own driver knows the library. */
+static void read_nvml(CarvedLook *look, CarvedMemory *memory) {
+        if (!look->vendor->has_nvml || g_strcmp0(look->gpu->driver, "nvidia") != 0) {
+                g_clear_pointer(&memory->nvml, g_variant_unref);
+                return;
+        }
+
+        if (memory->depth != CARVED_DEPTH_DUE || carved_nvml_is_due(memory->nvml, look->gpu)) {
+                GVariant *fresh = carved_nvml_ask(look->host, look->gpu,
+                                                  memory->depth == CARVED_DEPTH_SURE || !memory->nvml);
+
+                look->gpu->nvml_deferred = !fresh;
+                if (fresh && memory->nvml)
+                        g_variant_unref(memory->nvml);
+                memory->nvml = fresh ?: memory->nvml;
+        }
+        carved_nvml_tell(look, memory->nvml);
+}
+
+static void read_gpu(CarvedLook *look, int fd, GPtrArray *names, CarvedMemory *memory) {
         CarvedGpu *gpu = look->gpu;
         bool there = false;
 
@@ -234,6 +254,7 @@ static void read_gpu(CarvedLook *look, int fd, GPtrArray *names) {
 
         gpu->framework = framework_of(gpu, look->vendor);
         read_vgpu_config(look);
+        read_nvml(look, memory);
         add_vf_type(look);
         carved_look_settle(look);
         carved_gpu_finish(gpu);
@@ -247,7 +268,8 @@ static int open_gpu(const CarvedHost *host, const CarvedPciAddress *address, GEr
         return carved_sysfs_open_dir(-1, path, error);
 }
 
-CarvedGpu *carved_snapshot_read(const CarvedHost *host, const CarvedPciAddress *address, GError **error) {
+CarvedGpu *carved_snapshot_read(const CarvedHost *host, const CarvedPciAddress *address, CarvedMemory *memory,
+                                GError **error) {
         _cleanup_close_ int fd = open_gpu(host, address, error);
         g_autoptr(CarvedGpu) gpu = carved_gpu_new(address);
         g_autoptr(GPtrArray) names = NULL;
@@ -266,7 +288,7 @@ CarvedGpu *carved_snapshot_read(const CarvedHost *host, const CarvedPciAddress *
         if (!names)
                 return NULL;
 
-        read_gpu(&look, fd, names);
+        read_gpu(&look, fd, names, memory);
         return g_steal_pointer(&gpu);
 }
 

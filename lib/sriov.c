@@ -6,6 +6,7 @@
 
 #include "cleanup.h"
 #include "gate.h"
+#include "nvml-lock.h"
 #include "program.h"
 #include "sriov.h"
 #include "sysfs.h"
@@ -119,6 +120,7 @@ void carved_sriov_manage(const CarvedCarving *carving, CarvedOutcome *outcome) {
         char address[CARVED_PCI_ADDRESS_MAX];
         const char *argv[] = { carving->host->sriov_manage, step->number > 0 ? "-e" : "-d",
                                carved_pci_address_format(&step->gpu, address), NULL };
+        CarvedNvmlLock lock = CARVED_NVML_UNLOCKED;
         g_auto(CarvedGate) gate = { 0 };
         int64_t before = read_numvfs(carving);
 
@@ -131,7 +133,9 @@ void carved_sriov_manage(const CarvedCarving *carving, CarvedOutcome *outcome) {
         if (before > 0 && !shut_gate(&gate, carving, before, outcome))
                 return;
 
+        carved_nvml_keep_out(&lock, carving->host->nvml_locks);
         outcome->status = carved_program_run(argv, &outcome->output);
+        carved_nvml_unlock(&lock);
         if (outcome->status == 0 && read_numvfs(carving) == step->number)
                 return;
 

@@ -4,7 +4,7 @@
 
 #include "step.h"
 
-#define STEP    "(u(uyyy)(qqqq)ui(uyyy)ssssuub)"
+#define STEP    "(u(uyyy)(qqqq)ui(uyyy)ssssuub(uuub))"
 #define OUTCOME "(ibbmsmsmsia(us))"
 
 CarvedStep *carved_step_new(CarvedStepKind kind, const CarvedGpu *gpu) {
@@ -71,7 +71,15 @@ GPtrArray *carved_step_inverse(const CarvedStep *step) {
                 break;
         case CARVED_STEP_AUTOPROBE:
         case CARVED_STEP_PARAMS:
+        case CARVED_STEP_MIG:
+        case CARVED_STEP_MIXED_SIZE:
                 g_ptr_array_add(list, reversed(step, step->kind));
+                break;
+        case CARVED_STEP_MAKE_INSTANCE:
+                g_ptr_array_add(list, reversed(step, CARVED_STEP_DROP_INSTANCE));
+                break;
+        case CARVED_STEP_DROP_INSTANCE:
+                g_ptr_array_add(list, reversed(step, CARVED_STEP_MAKE_INSTANCE));
                 break;
         case CARVED_STEP_CREATE:
                 g_ptr_array_add(list, reversed(step, CARVED_STEP_REMOVE));
@@ -92,6 +100,18 @@ GPtrArray *carved_step_inverse(const CarvedStep *step) {
                 break;
         }
         return list;
+}
+
+bool carved_step_is_nvml(const CarvedStep *step) {
+        switch (step->kind) {
+        case CARVED_STEP_MIG:
+        case CARVED_STEP_MAKE_INSTANCE:
+        case CARVED_STEP_DROP_INSTANCE:
+        case CARVED_STEP_MIXED_SIZE:
+                return true;
+        default:
+                return false;
+        }
 }
 
 static char *place(const CarvedStep *step) {
@@ -141,6 +161,21 @@ char *carved_step_describe(const CarvedStep *step) {
                                : g_strdup_printf("Remove vGPU %s from %s", step->uuid, where);
         case CARVED_STEP_PARAMS:
                 return g_strdup_printf("Set the parameters of vGPU %s to '%s'", step->uuid, step->text);
+        case CARVED_STEP_MIG:
+                return g_strdup_printf("Switch MIG of GPU %s %s", gpu, step->number ? "on" : "off");
+        case CARVED_STEP_MAKE_INSTANCE:
+                return g_strdup_printf("Create GPU instance %s at %u:%u of GPU %s%s", step->text,
+                                       step->placement.start, step->placement.size, gpu,
+                                       step->compute ? ", with a compute instance" : "");
+        case CARVED_STEP_DROP_INSTANCE:
+                return g_strdup_printf("Destroy GPU instance %s at %u:%u of GPU %s%s", step->text,
+                                       step->placement.start, step->placement.size, gpu,
+                                       step->number ? ", which switching VFs would lose: it is made again"
+                                                    : "");
+        case CARVED_STEP_MIXED_SIZE:
+                return g_strdup_printf(step->number ? "Let GPU %s have vGPUs of several sizes"
+                                                    : "Let GPU %s have vGPUs of one size only",
+                                       gpu);
         case _CARVED_STEP_KIND_MAX:
                 break;
         }
@@ -152,21 +187,22 @@ GVariant *carved_step_to_variant(const CarvedStep *s) {
                              s->gpu.function, s->vendor, s->device, s->subsystem_vendor, s->subsystem_device,
                              (uint32_t) s->framework, s->vf_index, s->vf.domain, s->vf.bus, s->vf.device,
                              s->vf.function, s->uuid, s->type, s->text, s->old_text, s->number, s->old_number,
-                             s->undo);
+                             s->undo, s->profile, s->placement.start, s->placement.size, s->compute);
 }
 
 CarvedStep *carved_step_from_variant(GVariant *variant) {
         CarvedStep *s = g_new0(CarvedStep, 1);
         uint32_t kind = _CARVED_STEP_KIND_MAX, framework = _CARVED_FRAMEWORK_MAX;
         const char *uuid = "";
-        gboolean undo = FALSE;
+        gboolean undo = FALSE, compute = FALSE;
 
         if (g_variant_is_of_type(variant, G_VARIANT_TYPE(STEP)))
-                g_variant_get(variant, "(u(uyyy)(qqqq)ui(uyyy)&ssssuub)", &kind, &s->gpu.domain, &s->gpu.bus,
-                              &s->gpu.device, &s->gpu.function, &s->vendor, &s->device, &s->subsystem_vendor,
-                              &s->subsystem_device, &framework, &s->vf_index, &s->vf.domain, &s->vf.bus,
-                              &s->vf.device, &s->vf.function, &uuid, &s->type, &s->text, &s->old_text,
-                              &s->number, &s->old_number, &undo);
+                g_variant_get(variant, "(u(uyyy)(qqqq)ui(uyyy)&ssssuub(uuub))", &kind, &s->gpu.domain,
+                              &s->gpu.bus, &s->gpu.device, &s->gpu.function, &s->vendor, &s->device,
+                              &s->subsystem_vendor, &s->subsystem_device, &framework, &s->vf_index,
+                              &s->vf.domain, &s->vf.bus, &s->vf.device, &s->vf.function, &uuid, &s->type,
+                              &s->text, &s->old_text, &s->number, &s->old_number, &undo, &s->profile,
+                              &s->placement.start, &s->placement.size, &compute);
         if (kind >= _CARVED_STEP_KIND_MAX || framework >= _CARVED_FRAMEWORK_MAX ||
             strlen(uuid) > CARVED_UUID_LEN) {
                 carved_step_free(s);
@@ -176,6 +212,7 @@ CarvedStep *carved_step_from_variant(GVariant *variant) {
         s->kind = (CarvedStepKind) kind;
         s->framework = (CarvedFramework) framework;
         s->undo = undo;
+        s->compute = compute;
         g_strlcpy(s->uuid, uuid, sizeof s->uuid);
         return s;
 }

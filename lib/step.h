@@ -15,7 +15,11 @@ typedef enum CarvedStepKind {
         CARVED_STEP_IDLE,         /* nobody has vGPU @uuid open; nothing is written */
         CARVED_STEP_CREATE,       /* vGPU @uuid of @type */
         CARVED_STEP_REMOVE,
-        CARVED_STEP_PARAMS, /* @text */
+        CARVED_STEP_PARAMS,        /* @text */
+        CARVED_STEP_MIG,           /* MIG on or off: @number */
+        CARVED_STEP_MAKE_INSTANCE, /* a GPU instance of @profile, named @text, at @placement */
+        CARVED_STEP_DROP_INSTANCE, /* @number: for now; a switch of VFs would lose it without a word */
+        CARVED_STEP_MIXED_SIZE,    /* vGPUs of several sizes: @number */
         _CARVED_STEP_KIND_MAX
 } CarvedStepKind;
 
@@ -26,16 +30,26 @@ typedef struct CarvedStep {
         CarvedFramework framework;
         int32_t vf_index; /* -1: the GPU itself */
         CarvedPciAddress vf;
-        char uuid[CARVED_UUID_LEN + 1];
+        char uuid[CARVED_UUID_LEN + 1]; /* of a vGPU; else a word that no UUID is, for what it is about, or ""
+                                           for the card */
         char *type;
         char *text,
                 *old_text; /* never NULL: parameters, and before; of a whole VF, old_text is its override */
         uint32_t number, old_number;
-        bool undo; /* what it undoes may not have happened: what is so already is success */
+        bool undo;        /* what it undoes may not have happened: what is so already is success */
+        uint32_t profile; /* of GPU instances, the rest as well */
+        CarvedPlacement placement;
+        bool compute; /* make: with a compute instance; drop: it has one */
 } CarvedStep;
 
 CarvedStep *carved_step_new(CarvedStepKind kind, const CarvedGpu *gpu);
 void carved_step_free(CarvedStep *step);
+
+/* Does it need NVIDIA's library? Then so does whoever wants to see that it was done. */
+bool carved_step_is_nvml(const CarvedStep *step);
+
+/* The word for a GPU instance in @uuid of a step, and in what failed. */
+#define CARVED_STEP_INSTANCE "instance "
 
 /* The steps that lead back, in their order. Empty: nothing to undo. */
 GPtrArray *carved_step_inverse(const CarvedStep *step);

@@ -10,6 +10,7 @@ static void gpu_free(void *p) {
 
         carved_intent_free(gpu->intent);
         g_ptr_array_unref(gpu->makes);
+        g_clear_pointer(&gpu->makes_instances, g_array_unref);
         g_free(gpu);
 }
 
@@ -32,6 +33,7 @@ static CarvedEntryGpu *add_gpu(CarvedEntry *entry, CarvedIntent *intent) {
         CarvedEntryGpu *gpu = g_new0(CarvedEntryGpu, 1);
 
         gpu->intent = intent;
+        gpu->mig_was = gpu->mixed_size_was = -1;
         gpu->makes = g_ptr_array_new_with_free_func((GDestroyNotify) carved_wanted_free);
         g_ptr_array_add(entry->gpus, gpu);
         return gpu;
@@ -52,6 +54,9 @@ static JsonObject *put_gpu(const CarvedEntryGpu *gpu) {
                 json_object_set_boolean_member(object, "unbinds", TRUE);
         if (gpu->quiets)
                 json_object_set_boolean_member(object, "quiets", TRUE);
+        carved_store_put_instances(object, "makes-instances", gpu->makes_instances);
+        carved_store_put_choice(object, "mig-was", gpu->mig_was);
+        carved_store_put_choice(object, "mixed-size-was", gpu->mixed_size_was);
         if (gpu->makes->len == 0)
                 return object;
 
@@ -106,7 +111,10 @@ static bool get_gpu(CarvedReader *at, JsonObject *element, void *userdata) {
         return carved_store_get_list(at, element, "makes", CARVED_STORE_JOURNAL, gpu->makes) &&
                carved_reader_flag(at, element, "makes-vfs", &gpu->makes_vfs) &&
                carved_reader_flag(at, element, "unbinds", &gpu->unbinds) &&
-               carved_reader_flag(at, element, "quiets", &gpu->quiets);
+               carved_reader_flag(at, element, "quiets", &gpu->quiets) &&
+               carved_store_get_instances(at, element, "makes-instances", &gpu->makes_instances) &&
+               carved_store_get_choice(at, element, "mig-was", &gpu->mig_was) &&
+               carved_store_get_choice(at, element, "mixed-size-was", &gpu->mixed_size_was);
 }
 
 CarvedEntry *carved_entry_parse(const char *text, GError **error) {

@@ -73,6 +73,22 @@ static void merge_vgpus(CarvedIntent *from, CarvedIntent *into, GHashTable *know
         }
 }
 
+/* Only the file that outlives a reboot has it. */
+static void merge_mig(CarvedIntent *from, CarvedIntent *into, bool newer) {
+        if (from->mig >= 0 && (newer || into->mig < 0))
+                into->mig = from->mig;
+        if (from->mixed_size >= 0 && (newer || into->mixed_size < 0))
+                into->mixed_size = from->mixed_size;
+        if (from->layout && (newer || !into->layout)) {
+                g_clear_pointer(&into->layout, g_array_unref);
+                into->layout = g_steal_pointer(&from->layout);
+        }
+        if (!into->serial)
+                into->serial = g_steal_pointer(&from->serial);
+        if (!into->gpu_uuid)
+                into->gpu_uuid = g_steal_pointer(&from->gpu_uuid);
+}
+
 static void merge(CarvedIntent *from, CarvedIntent *into, GHashTable *known, bool transient) {
         JsonObject **old = transient ? &into->rest_transient : &into->rest;
         JsonObject **rest = transient ? &from->rest_transient : &from->rest;
@@ -86,6 +102,7 @@ static void merge(CarvedIntent *from, CarvedIntent *into, GHashTable *known, boo
                 g_strfreev(into->labels);
                 into->labels = g_steal_pointer(&from->labels);
         }
+        merge_mig(from, into, newer);
         merge_vgpus(from, into, known, newer);
 
         g_clear_pointer(old, json_object_unref);

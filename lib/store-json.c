@@ -10,9 +10,12 @@
 #define VF_MAX 65535
 
 /* `makes` and what follows is the journal's. */
-static const char *const document_keys[] = { "format",    "identity", "generation", "intent",         "makes",
-                                             "makes-vfs", "quiets",   "unbinds",    "rest-transient", NULL };
-static const char *const intent_keys[] = { "vfs", "vfs-transient", "labels", "vgpus", NULL };
+static const char *const document_keys[] = {
+        "format",  "identity",       "generation",      "intent",  "makes",          "makes-vfs", "quiets",
+        "unbinds", "rest-transient", "makes-instances", "mig-was", "mixed-size-was", NULL
+};
+static const char *const intent_keys[] = { "vfs",        "vfs-transient", "mig",   "mig-layout",
+                                           "mixed-size", "labels",        "vgpus", NULL };
 static const char *const wanted_keys[] = { "uuid",   "type",   "type-name", "framework", "vf",
                                            "params", "labels", "override",  "transient", NULL };
 
@@ -51,9 +54,10 @@ static void put_rest(JsonObject *object, JsonObject *rest, const char *without) 
 }
 
 /* `vvvv:dddd:ssss:ssss@address`: four digits each. */
-static void put_identity(JsonObject *object, const char *identity) {
+static void put_identity(JsonObject *object, const CarvedIntent *intent) {
         static const char *const keys[] = { "vendor", "device", "subsystem-vendor", "subsystem-device" };
         JsonObject *map = json_object_new();
+        const char *identity = intent->identity;
 
         g_assert(strlen(identity) > 20 && identity[19] == '@');
         for (unsigned i = 0; i < G_N_ELEMENTS(keys); i++) {
@@ -62,6 +66,8 @@ static void put_identity(JsonObject *object, const char *identity) {
                 json_object_set_string_member(map, keys[i], id);
         }
         json_object_set_string_member(map, "address", identity + 20);
+        put_text(map, "serial", intent->serial);
+        put_text(map, "gpu-uuid", intent->gpu_uuid);
         json_object_set_object_member(object, "identity", map);
 }
 
@@ -126,15 +132,19 @@ void carved_store_put_intent(JsonObject *object, const CarvedIntent *intent, Car
         JsonObject *inner = json_object_new(), *rest = rest_of(intent, form);
 
         g_assert(intent->identity); /* without it nobody could tell whose it is */
-        put_identity(object, intent->identity);
+        put_identity(object, intent);
         json_object_set_int_member(object, "generation", (int64_t) MIN(intent->generation, INT64_MAX));
 
         if (vfs_belong(intent, form))
                 json_object_set_int_member(inner, "vfs", intent->vfs);
         if (vfs_belong(intent, form) && form == CARVED_STORE_JOURNAL && intent->vfs_transient)
                 json_object_set_boolean_member(inner, "vfs-transient", TRUE);
-        if (form != CARVED_STORE_TRANSIENT)
+        if (form != CARVED_STORE_TRANSIENT) {
+                carved_store_put_choice(inner, "mig", intent->mig);
+                carved_store_put_instances(inner, "mig-layout", intent->layout);
+                carved_store_put_choice(inner, "mixed-size", intent->mixed_size);
                 put_labels(inner, intent->labels);
+        }
         put_vgpus(inner, intent->vgpus, form);
         if (rest && json_object_has_member(rest, "intent"))
                 put_rest(inner, json_object_get_object_member(rest, "intent"), NULL);
@@ -156,7 +166,7 @@ static bool get_hex(CarvedReader *at, JsonObject *object, const char *key, const
         return true;
 }
 
-static char *get_identity(CarvedReader *at, JsonObject *document) {
+static char *get_identity(CarvedReader *at, JsonObject *document, CarvedIntent *intent) {
         const char *vendor = NULL, *device = NULL, *sub_vendor = NULL, *sub_device = NULL, *text = NULL;
         size_t before;
         char buf[CARVED_PCI_ADDRESS_MAX];
@@ -174,7 +184,9 @@ static char *get_identity(CarvedReader *at, JsonObject *document) {
         if (!get_hex(at, object, "vendor", &vendor) || !get_hex(at, object, "device", &device) ||
             !get_hex(at, object, "subsystem-vendor", &sub_vendor) ||
             !get_hex(at, object, "subsystem-device", &sub_device) ||
-            !carved_reader_text(at, object, "address", &text))
+            !carved_reader_text(at, object, "address", &text) ||
+            !carved_reader_line(at, object, "serial", &intent->serial) ||
+            !carved_reader_line(at, object, "gpu-uuid", &intent->gpu_uuid))
                 return NULL;
         if (!text || !carved_pci_address_parse(text, &address)) {
                 carved_reader_refuse_key(at, "address", "must be a PCI address, such as 0000:08:00.0");
@@ -381,6 +393,9 @@ static bool get_inner(CarvedReader *at, JsonObject *document, CarvedStoreForm fo
         if (!carved_reader_number(at, object, "vfs", VF_MAX, &vfs) ||
             (form == CARVED_STORE_JOURNAL &&
              !carved_reader_flag(at, object, "vfs-transient", &intent->vfs_transient)) ||
+            !carved_store_get_choice(at, object, "mig", &intent->mig) ||
+            !carved_store_get_instances(at, object, "mig-layout", &intent->layout) ||
+            !carved_store_get_choice(at, object, "mixed-size", &intent->mixed_size) ||
             !get_labels(at, object, &intent->labels) ||
             !carved_store_get_list(at, object, "vgpus", form, intent->vgpus))
                 return false;
@@ -395,7 +410,7 @@ CarvedIntent *carved_store_get_intent(CarvedReader *at, JsonObject *document, Ca
         g_autoptr(CarvedIntent) intent = carved_intent_new();
         int64_t generation = -1;
 
-        intent->identity = get_identity(at, document);
+        intent->identity = get_identity(at, document, intent);
         if (!intent->identity || !carved_reader_number(at, document, "generation", INT64_MAX, &generation))
                 return NULL;
         if (generation < 0) {

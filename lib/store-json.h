@@ -23,5 +23,12 @@ CarvedIntent *carved_store_get_intent(CarvedReader *at, JsonObject *object, Carv
 bool carved_store_get_list(CarvedReader *at, JsonObject *object, const char *key, CarvedStoreForm form,
                            GPtrArray *vgpus);
 
+/* How a card is cut, as a list @key; nothing where there is none. */
+void carved_store_put_instances(JsonObject *object, const char *key, const GArray *instances);
+bool carved_store_get_instances(CarvedReader *at, JsonObject *object, const char *key, GArray **ret);
+/* On, off, or -1, which is not written. */
+void carved_store_put_choice(JsonObject *object, const char *key, int32_t choice);
+bool carved_store_get_choice(CarvedReader *at, JsonObject *object, const char *key, int32_t *ret);
+
 /* Is there anything that has a place in this form? */
 bool carved_store_has(const CarvedIntent *intent, CarvedStoreForm form);

@@ -27,7 +27,9 @@ typedef struct CarvedEntryGpu {
         GPtrArray *makes;     /* CarvedWanted: may be there by now, and are ours */
         bool makes_vfs;       /* they were off before */
         bool unbinds; /* NVIDIA's program takes the card from its driver meanwhile, and gives it back */
-        bool quiets;  /* drivers were given new VFs before, and are kept from them meanwhile */
+        GArray *makes_instances; /* CarvedWantedInstance: may be there by now, and are ours; or NULL */
+        int32_t mig_was, mixed_size_was; /* before; -1: not touched */
+        bool quiets; /* drivers were given new VFs before, and are kept from them meanwhile */
 } CarvedEntryGpu;
 
 typedef struct CarvedEntry {

@@ -14,6 +14,7 @@ const CarvedVendor carved_vendor_nvidia = {
         .has_sriov_manage = true,
         .lent_to = "pci-pf-stub",
         .has_vgpu_config = true,
+        .has_nvml = true,
         /* Sizes, maxima and GPU instances are the card's; a VF only is free or not. */
         .vfs_offer_alike = true,
 };

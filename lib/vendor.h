@@ -13,6 +13,7 @@ typedef struct CarvedVendor {
         bool has_sriov_manage;      /* VFs come by the vendor's program, all or none; else by sriov_numvfs */
         const char *lent_to;        /* the driver that the program lends the card to; NULL: none */
         bool has_vgpu_config;       /* facts of types in vgpuConfig.xml */
+        bool has_nvml;              /* and more in a library */
         bool vfs_offer_alike;       /* what can be made on one free VF can be made on any */
 } CarvedVendor;
 

@@ -10,8 +10,8 @@
 #include "visitor.h"
 
 /* Who may do what where there is no polkit. The methods are those that the binary says it has, so a new one
- * is tried the day it comes: what is not known to read must be for root only. On host mixed, with a vGPU of
- * each kind. */
+ * is tried the day it comes: what is not known to read must be for root only. On hosts mixed and a100,
+ * with a vGPU of each kind and a GPU instance. */
 
 #define A    "dd6772a8-7db8-4e96-9a73-f94c389d9bc3"
 #define B    "5b5b7326-6bb8-4c0f-9d6e-2f2f1c0b7a11"
@@ -55,6 +55,7 @@ static void set_up(void) {
                 error = carve_create(client, card->path, card->type, vgpus[i][1], NULL, &text);
                 must(error, text);
         }
+        client_cut(client, "1g.5gb");
         client_settle(client, 150);
         client_forget(client);
 }
@@ -97,7 +98,7 @@ static void append_arg(sd_bus_message *m, const char *arg, bool dry_run) {
                 ck_assert_int_ge(sd_bus_message_append(m, "as", 1, A), 0);
         else if (strlen(type) == 1 && strchr("bu", *type))
                 ck_assert_int_ge(sd_bus_message_append(m, type, 0), 0);
-        else if (g_str_equal(type, "a{sv}") || g_str_equal(type, "a{ss}"))
+        else if (g_str_equal(type, "a{sv}") || g_str_equal(type, "a{ss}") || g_str_equal(type, "a{su}"))
                 ck_assert_int_ge(sd_bus_message_append(m, type, 0), 0);
         else
                 ck_abort_msg("this test has no value for an argument '%s' yet", arg);

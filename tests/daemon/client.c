@@ -217,6 +217,13 @@ bool property_is(Client *client, const void *expect) {
         return g_strcmp0(value, e->value) == 0;
 }
 
+void client_cut(Client *client, const char *profile) {
+        g_autoptr(GVariant) on =
+                client_call(client, GPU_A100, "org.carved1.Mig", "SetMode", NULL, "ba{sv}", true, 0);
+        g_autoptr(GVariant) done = client_call(client, GPU_A100, "org.carved1.Mig", "ApplyLayout", NULL,
+                                               "a{su}a{sv}", 1, profile, 1, 0);
+}
+
 char *shell(const char *format, ...) {
         g_autofree char *command = NULL, *error = NULL;
         const char *argv[] = { "bash", "-c", NULL, NULL };

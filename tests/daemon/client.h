@@ -10,8 +10,9 @@
 /* A client of carved as others write them: it calls, it listens, it knows nothing of the inside. Values come
  * as GVariant, which is easier to take apart. */
 
-#define GPU_A2  "/org/carved1/gpu/0000_08_00_0"
-#define MANAGER "org.carved1.Manager"
+#define GPU_A2   "/org/carved1/gpu/0000_08_00_0"
+#define GPU_A100 "/org/carved1/gpu/0000_04_00_0"
+#define MANAGER  "org.carved1.Manager"
 
 typedef struct Client {
         sd_bus *bus;
@@ -66,6 +67,9 @@ typedef struct Expect {
         const char *path, *interface, *property, *value;
 } Expect;
 bool property_is(Client *client, const void *expect);
+
+/* One GPU instance of this profile on GPU_A100. */
+void client_cut(Client *client, const char *profile);
 
 /* Runs a command line of a shell; its output. The test fails when it does. */
 char *shell(const char *format, ...) G_GNUC_PRINTF(1, 2);

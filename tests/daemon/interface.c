@@ -5,8 +5,8 @@
 #include "../tap.h"
 #include "client.h"
 
-/* What the binary says of itself, held against dbus/org.carved1.xml: member by member, both ways. On host
- * mixed; the argument is the file. */
+/* What the binary says of itself, held against dbus/org.carved1.xml: member by member, both ways. On hosts
+ * mixed and a100; the argument is the file. */
 
 static Client *client;
 static const char *xml_path;
@@ -104,11 +104,16 @@ static const char *a_job(void) {
         return g_intern_string(job);
 }
 
+#define GPU_L40S "/org/carved1/gpu/0000_26_00_0" /* which can have mixed sizes */
+
 START_TEST(the_xml_is_what_the_binary_offers) {
         g_autoptr(GHashTable) written = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         g_autoptr(GHashTable) offered = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         g_autofree char *text = NULL, *output = NULL;
 
+        client_cut(client, "7g.40gb"); /* number 0: it has the whole card */
+        introspect(offered, GPU_A100);
+        introspect(offered, GPU_A100 "/mig/0"); /* which the next line loses */
         output = shell("/usr/lib/nvidia/sriov-manage -e ALL || true; carved-simctl settle");
         ck_assert(client_wait(client, 10000, types_are_there, NULL));
         g_free(output);
@@ -121,6 +126,7 @@ START_TEST(the_xml_is_what_the_binary_offers) {
         introspect(offered, "/org/carved1");
         introspect(offered, GPU_A2);
         introspect(offered, GPU_A2 "/vf/0");
+        introspect(offered, GPU_L40S);
         introspect(offered, GPU_A2 "/vf/0/vgpu/dd6772a8_7db8_4e96_9a73_f94c389d9bc3");
         introspect(offered, a_job());
         ck_assert_uint_gt(g_hash_table_size(written), 60);

@@ -3,8 +3,9 @@
 #include "methods.h"
 
 static const char *const kinds[] = {
-        "org.carved1.Manager",  "org.carved1.Gpu",  "org.carved1.Sriov", "org.carved1.VirtualFunction",
-        "org.carved1.VgpuHost", "org.carved1.Vgpu", "org.carved1.Job",
+        "org.carved1.Manager",         "org.carved1.Gpu",         "org.carved1.Sriov",    "org.carved1.Mig",
+        "org.carved1.MixedSize",       "org.carved1.GpuInstance", "org.carved1.VgpuHost", "org.carved1.Vgpu",
+        "org.carved1.VirtualFunction", "org.carved1.Job",
 };
 
 void call_free(void *p) {

@@ -27,6 +27,7 @@ static void set_up(void) {
         client = client_new();
         MUST(carve_enable(client, card_find("a2"), &text_));
         MUST(carve_create(client, GPU_A2, "A2-4Q", A, NULL, &text_));
+        client_cut(client, "1g.5gb");
 }
 
 static void tear_down(void) {
@@ -67,6 +68,8 @@ static void append_args(sd_bus_message *m, const Call *call, unsigned bad, const
                         r = sd_bus_message_append(m, "as", 1, text);
                 else if (g_str_equal(type, "a{ss}"))
                         r = sd_bus_message_append(m, "a{ss}", 1, i == bad ? trick : "key", "value");
+                else if (g_str_equal(type, "a{su}"))
+                        r = sd_bus_message_append(m, "a{su}", 1, i == bad ? trick : "19", 1);
                 else if (g_str_equal(type, "a{sv}") && i == bad)
                         r = sd_bus_message_append(m, "a{sv}", 1, trick, "s", trick);
                 else if (g_str_equal(arg, "options a{sv}"))

@@ -71,7 +71,7 @@ static void put_vf(const char *vf, const char *virtfn) {
 
 static void set_up(void) {
         root = g_dir_make_tmp("carved-snapshot-XXXXXX", NULL);
-        host = (CarvedHost){ .sysfs = root, .vgpu_config = "/nonexistent", .machine_id = { 1 } };
+        host = (CarvedHost){ .sysfs = root, .vgpu_config = "/nonexistent", .nvml = "/nonexistent", .machine_id = { 1 } };
         put(PF "vendor", "0x10de\n");
         put(PF "device", "0x25b6\n");
         put(PF "subsystem_vendor", "0x10de\n");
@@ -94,8 +94,10 @@ static void tear_down(void) {
 
 static CarvedGpu *look(void) {
         g_autoptr(GError) error = NULL;
-        CarvedGpu *gpu = carved_snapshot_read(&host, &address, &error);
+        CarvedMemory memory = { 0 };
+        CarvedGpu *gpu = carved_snapshot_read(&host, &address, &memory, &error);
 
+        g_clear_pointer(&memory.nvml, g_variant_unref);
         ck_assert_msg(gpu, "%s", error ? error->message : "");
         return gpu;
 }
@@ -248,7 +250,8 @@ END_TEST
 START_TEST(a_card_that_is_gone_is_an_error) {
         g_autoptr(GError) error = NULL;
 
-        ck_assert_ptr_null(carved_snapshot_read(&host, &(CarvedPciAddress){ 0, 9, 0, 0 }, &error));
+        ck_assert_ptr_null(
+                carved_snapshot_read(&host, &(CarvedPciAddress){ 0, 9, 0, 0 }, &(CarvedMemory){ 0 }, &error));
         ck_assert_ptr_nonnull(error);
 }
 END_TEST

@@ -151,7 +151,7 @@ START_TEST(keys_that_we_do_not_know_survive) {
         ck_assert_ptr_nonnull(strstr(text, "\"vfs\" : 4"));
         ck_assert_ptr_nonnull(strstr(text, "p=1"));
         for (unsigned i = 0; i < 3; i++)
-                ck_assert_ptr_nonnull(strstr(text, ((const char *[]){ "lease", "mig", "profile" })[i]));
+                ck_assert_ptr_nonnull(strstr(text, ((const char *[]){ "lease", "partitions", "profile" })[i]));
 
         /* The copy was written; what it was copied from is as it was. */
         other = carved_store_format_intent(intent, _i);

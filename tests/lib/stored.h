@@ -30,7 +30,7 @@
 #define LINE64      "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 #define TOP_REST   "\"lease\":{\"until\":[1,null,\"x\",1.5,{\"deep\":true}]}"
-#define INNER_REST "\"mig\":true"
+#define INNER_REST "\"partitions\":true"
 #define VGPU_REST  ",\"profile\":{\"a\":[2]}"
 #define NEWER                                                                                                \
         "{\"format\":1," STORED_IDENTITY                                                                     \

@@ -175,12 +175,14 @@ END_TEST
 START_TEST(a_lock_that_is_held_is_told_and_waited_for) {
         g_autofree char *directory = g_dir_make_tmp("carved-worker-XXXXXX", NULL);
         g_autofree char *path = g_build_filename(directory, "gpu.lock", NULL);
-        CarvedHost host = { .sysfs = directory, .vgpu_config = "/nonexistent" };
+        CarvedHost host = { .sysfs = directory, .vgpu_config = "/nonexistent", .nvml = "/nonexistent" };
         int lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
         Worker *w = worker_new(event, worker_process_run, &(WorkerContext){ &host, path }, on_worker, NULL);
 
         ck_assert_int_eq(flock(lock, LOCK_EX), 0);
-        ck_assert_int_eq(worker_submit(w, FRAME_SNAPSHOT, g_variant_new("(uyyy)", 0, 1, 0, 0), DEADLINE), 0);
+        ck_assert_int_eq(worker_submit(w, FRAME_SNAPSHOT,
+                                       g_variant_new(LOOK_REQUEST, 0, 1, 0, 0, 0, NULL), DEADLINE),
+                         0);
         wait_for(&seen.held);
         ck_assert_uint_eq(seen.done + seen.failed, 0);
 
