@@ -121,7 +121,8 @@ static void try_trick(const Call *call, unsigned bad, const char *trick) {
 static char *strange_files(void) {
         return shell("cd / && find var/lib/carved run/carved -mindepth 1 -printf '%%P\\n' | "
                      "grep -vxE "
-                     "'gpus|journal|(store|carved)\\.lock|((gpus|journal)/)?[0-9a-f_:.-]+\\.(json|lock)' || "
+                     "'gpus|journal|(store|carved|nvml|nvml-mutex)\\.lock|((gpus|journal)/"
+                     ")?[0-9a-f_:.-]+\\.(json|lock)' || "
                      "true");
 }
 
