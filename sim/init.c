@@ -13,6 +13,7 @@
 
 #include "boot.h"
 #include "hold.h"
+#include "inforom.h"
 #include "init.h"
 #include "process.h"
 #include "rules.h"
@@ -80,6 +81,10 @@ static bool set_up(Init *init, GError **error) {
         Options *options = init->options;
         Kernel *kernel = init->kernel;
         Sandbox sandbox = { options->state_dir, options->frozen };
+
+        if (options->state_dir && g_mkdir_with_parents(options->state_dir, 0755) == 0 &&
+            !inforom_load(kernel, init->host, options->state_dir, error))
+                return false;
 
         /* A frozen host is copied once, so it must exist first; a living one has nodes in the /dev that is
          * made. */

@@ -57,6 +57,8 @@ typedef struct Kernel {
         char *dev_dir;                              /* where device nodes are made; NULL: nowhere */
         void (*flush_names)(struct Kernel *kernel); /* set by the file system: forget removed names */
         void *file_system;
+        char *inforom; /* where what cards remember is kept; NULL: nowhere */
+        void (*save_inforom)(struct Kernel *kernel, const GpuSpec *gpu);
 
         struct Bus *pci, *mdev;    /* mdev: NULL where nothing is mediated */
         struct DevNode *vfio_node; /* /dev/vfio/vfio */

@@ -51,7 +51,11 @@ nvmlReturn_t nvidia_mig_set_mode(Nvidia *nvidia, bool on, unsigned others, nvmlR
         }
 
         pf->mig_pending = on;
-        pf->spec->inforom_mig = on;
+        if (spec_of(nvidia)->keeps_mode && pf->spec->inforom_mig != on) {
+                pf->spec->inforom_mig = on;
+                if (pf->device.kernel->save_inforom)
+                        pf->device.kernel->save_inforom(pf->device.kernel, pf->spec);
+        }
         if (on == pf->mig_mode)
                 return NVML_SUCCESS;
 

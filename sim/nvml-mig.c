@@ -18,13 +18,21 @@ static nvmlReturn_t get_mode(NvmlCall *call) {
 static nvmlReturn_t set_mode(NvmlCall *call) {
         Nvidia *card = call->card;
         unsigned others = nvidia_usage(card) - 1; /* the one that asks is none of them */
+        Kernel *kernel = call->session->kernel;
+        bool before = card->pf->mig_mode;
         nvmlReturn_t activation, r;
 
         if (call->request->args[0] > 1)
                 return NVML_ERROR_INVALID_ARGUMENT;
 
         r = nvidia_mig_set_mode(card, call->request->args[0], others, &activation);
-        return r == NVML_SUCCESS ? nvml_put_number(call, activation) : r;
+        if (r != NVML_SUCCESS)
+                return r;
+
+        nvml_put_number(call, activation);
+        if (mig_of(call)->mode_resets && activation == NVML_SUCCESS && before != card->pf->mig_mode)
+                kernel_sleep(kernel, kernel->pace.pf_probe);
+        return NVML_SUCCESS;
 }
 
 /* By its place in the enumeration. SUCCESS, a hole, or past the end. */

@@ -152,8 +152,11 @@ static void check_types_on(JsonObject *parents, const GpuSpec *gpu, const Carved
 
                 ck_assert_msg(type != NULL, "mdevctl does not know type %u on %s", spec->id, parent);
                 ck_assert_str_eq(json_object_get_string_member(type, "name"), spec->name);
+                /* MIG is off. */
                 ck_assert_int_eq(json_object_get_int_member(type, "available_instances"),
-                                 gpu->total_vfs ? 1 : spec->max);
+                                 spec->mig_backed ? 0
+                                 : gpu->total_vfs ? 1
+                                                  : spec->max);
                 ck_assert_ptr_nonnull(strstr(json_object_get_string_member(type, "description"), max));
                 ck_assert_str_eq(json_object_get_string_member(type, "device_api"), "vfio-pci");
         }
@@ -191,7 +194,7 @@ static bool first_parent(char address[static CARVED_PCI_ADDRESS_MAX], unsigned *
                 if (gpu->framework != FRAMEWORK_MDEV || !on_nvidia(gpu))
                         continue;
                 carved_pci_address_format(&at, address);
-                *ret_type = ((TypeSpec *) gpu->types->pdata[gpu->types->len - 1])->id;
+                *ret_type = ((TypeSpec *) gpu->types->pdata[0])->id;
                 return true;
         }
 

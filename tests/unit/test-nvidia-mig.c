@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 
 #include <string.h>
+#include <unistd.h>
 
 #include "bench.h"
+#include "inforom.h"
 #include "nvml.h"
 #include "unit.h"
 
@@ -205,6 +207,42 @@ START_TEST(a_mode_outlives_the_power_where_the_card_keeps_it) {
 }
 END_TEST
 
+/* A host that starts with what an earlier one has kept in @dir. */
+static Bench *bench_keeping(const char *dir) {
+        Bench *bench = bench_of("a100-40");
+        g_autoptr(GError) error = NULL;
+
+        ck_assert(inforom_load(bench->kernel, bench->host, dir, &error));
+        reboot(bench->kernel, bench->host);
+        return bench;
+}
+
+static void set_mode(Bench *bench, bool on) {
+        nvmlReturn_t activation;
+
+        ck_assert_int_eq(nvidia_mig_set_mode(card(bench), on, 0, &activation), NVML_SUCCESS);
+        bench_free(bench);
+}
+
+START_TEST(what_a_card_remembers_outlives_the_simulator) {
+        g_autofree char *dir = g_dir_make_tmp("carved-inforom-XXXXXX", NULL), *file = NULL;
+        Bench *bench = bench_keeping(dir);
+
+        ck_assert(!nvidia_mig_on(card(bench)));
+        set_mode(bench, true);
+        bench = bench_keeping(dir);
+        ck_assert(nvidia_mig_on(card(bench)));
+        set_mode(bench, false);
+        bench = bench_keeping(dir);
+        ck_assert(!nvidia_mig_on(card(bench)));
+        bench_free(bench);
+
+        file = g_build_filename(dir, "inforom", NULL);
+        ck_assert_int_eq(unlink(file), 0);
+        ck_assert_int_eq(rmdir(dir), 0);
+}
+END_TEST
+
 /* Several vGPUs in one instance, all of one size unless they may be mixed. */
 START_TEST(an_instance_of_a_blackwell_card_is_shared) {
         Bench *bench = bench_of("rtx-pro-6000");
@@ -256,6 +294,7 @@ int main(void) {
         tcase_add_test(tests, vfs_keep_mig_on_and_a_reset_away);
         tcase_add_test(tests, a_mode_asked_for_can_be_taken_back);
         add_table_test(tests, a_mode_outlives_the_power_where_the_card_keeps_it, modes);
+        tcase_add_test(tests, what_a_card_remembers_outlives_the_simulator);
         tcase_add_test(tests, an_instance_of_a_blackwell_card_is_shared);
         return unit_run(tests, "nvidia-mig");
 }
