@@ -274,6 +274,19 @@ void job_committed(Job *job) {
         job_finish(job, job->error ? JOB_FAILED : JOB_DONE);
 }
 
+/* Was it only waited for on the way to something else? */
+static bool is_on_the_way(const Job *job, unsigned i) {
+        const CarvedStep *step = job->plan->steps->pdata[i];
+
+        for (unsigned j = i + 1; job_is_wait(step) && j < job->plan->steps->len; j++) {
+                const CarvedStep *later = job->plan->steps->pdata[j];
+
+                if (job_is_wait(later) && carved_pci_address_compare(&later->gpu, &step->gpu) == 0)
+                        return true;
+        }
+        return false;
+}
+
 /* By a fresh look, not by what the kernel said. */
 static void verify(Job *job) {
         /* Who asked was told that it is undone, or one of the cards is gone: all or nothing. */
@@ -288,7 +301,7 @@ static void verify(Job *job) {
                 g_autofree char *words = NULL;
                 GError *error;
 
-                if (job_is_passed_over(job, step) ||
+                if (job_is_passed_over(job, step) || is_on_the_way(job, i) ||
                     carved_step_is_done(step, job_find_place(job, &step->gpu)->seen))
                         continue;
 

@@ -32,7 +32,7 @@ static sd_bus_message *call_new(Client *client, const char *path, const char *in
         return m;
 }
 
-static const char *send_call(Client *client, sd_bus_message *message, char **ret_text) {
+const char *carve_send(Client *client, sd_bus_message *message, char **ret_text) {
         __attribute__((cleanup(sd_bus_error_free))) sd_bus_error error = SD_BUS_ERROR_NULL;
         g_autoptr(sd_bus_message) m = message, reply = NULL;
         const char *object = "";
@@ -44,6 +44,17 @@ static const char *send_call(Client *client, sd_bus_message *message, char **ret
         if (ret_text)
                 *ret_text = g_strdup(r < 0 ? error.message : object);
         return r < 0 ? g_intern_string(error.name) : NULL;
+}
+
+const char *carve_call(Client *client, const char *path, const char *interface, const char *member,
+                       char **ret_text, const char *types, ...) {
+        sd_bus_message *m = call_new(client, path, interface, member);
+        va_list args;
+
+        va_start(args, types);
+        ck_assert_int_ge(sd_bus_message_appendv(m, types, args), 0);
+        va_end(args);
+        return carve_send(client, m, ret_text);
 }
 
 void carve_must(const char *error, char *text) {
@@ -61,7 +72,7 @@ const char *carve_enable(Client *client, const Card *card, char **ret_text) {
 
         m = call_new(client, card->path, "org.carved1.Sriov", "EnableVfs");
         sd_bus_message_append(m, "ua{sv}", 0, 0);
-        return send_call(client, m, ret_text);
+        return carve_send(client, m, ret_text);
 }
 
 const char *carve_disable(Client *client, const Card *card, bool destroy, char **ret_text) {
@@ -72,7 +83,7 @@ const char *carve_disable(Client *client, const Card *card, bool destroy, char *
 
         m = call_new(client, card->path, "org.carved1.Sriov", "DisableVfs");
         sd_bus_message_append(m, "a{sv}", 1, "destroy-vgpus", "b", destroy);
-        return send_call(client, m, ret_text);
+        return carve_send(client, m, ret_text);
 }
 
 static const char *create(Client *client, const char *on, const char *type, const char *uuid,
@@ -88,7 +99,7 @@ static const char *create(Client *client, const char *on, const char *type, cons
         if (!persist)
                 sd_bus_message_append(m, "{sv}", "persist", "b", false);
         sd_bus_message_close_container(m);
-        return send_call(client, m, ret_text);
+        return carve_send(client, m, ret_text);
 }
 
 const char *carve_create(Client *client, const char *on, const char *type, const char *uuid,
@@ -105,7 +116,7 @@ const char *carve_adopt(Client *client, const Card *card, char **ret_text) {
         sd_bus_message *m = call_new(client, card->path, "org.carved1.Gpu", "Adopt");
 
         sd_bus_message_append(m, "a{sv}", 0);
-        return send_call(client, m, ret_text);
+        return carve_send(client, m, ret_text);
 }
 
 char *carve_find(Client *client, const char *uuid) {
@@ -124,21 +135,21 @@ const char *carve_destroy(Client *client, const char *uuid, char **ret_text) {
         sd_bus_message *m = call_new(client, "/org/carved1", MANAGER, "DestroyVgpus");
 
         sd_bus_message_append(m, "asa{sv}", 1, uuid, 0);
-        return send_call(client, m, ret_text);
+        return carve_send(client, m, ret_text);
 }
 
 const char *carve_destroy_both(Client *client, const char *one, const char *two, char **ret_text) {
         sd_bus_message *m = call_new(client, "/org/carved1", MANAGER, "DestroyVgpus");
 
         sd_bus_message_append(m, "asa{sv}", 2, one, two, 0);
-        return send_call(client, m, ret_text);
+        return carve_send(client, m, ret_text);
 }
 
 const char *carve_params_of(Client *client, const char *path, const char *params, char **ret_text) {
         sd_bus_message *m = call_new(client, path, "org.carved1.Vgpu", "SetParams");
 
         sd_bus_message_append(m, "sa{sv}", params, 0);
-        return send_call(client, m, ret_text);
+        return carve_send(client, m, ret_text);
 }
 
 const char *carve_params(Client *client, const char *uuid, const char *params, char **ret_text) {

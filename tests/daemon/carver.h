@@ -29,6 +29,11 @@ const char *carve_destroy_both(Client *client, const char *one, const char *two,
 const char *carve_params(Client *client, const char *uuid, const char *params, char **ret_text);
 const char *carve_params_of(Client *client, const char *path, const char *params, char **ret_text);
 
+/* Any call whose reply begins with an object; and one that is made already, which is taken. */
+const char *carve_call(Client *client, const char *path, const char *interface, const char *member,
+                       char **ret_text, const char *types, ...);
+const char *carve_send(Client *client, sd_bus_message *message, char **ret_text);
+
 /* Where it is on the bus; NULL: it is not. */
 const char *carve_adopt(Client *client, const Card *card, char **ret_text);
 char *carve_find(Client *client, const char *uuid);
