@@ -311,6 +311,7 @@ START_TEST(another_model_in_the_slot_can_be_had_by_forgetting_the_first) {
         await_manager(client, "running");
         row = stored_state(client, ADDRESS);
         ck_assert_ptr_null(row);
+        ck_assert(client_wait(client, 5000, journal_is_empty, NULL)); /* files follow the answer */
         ck_assert(!g_file_test(FILE_OF, G_FILE_TEST_EXISTS));
 
         sim_reboot(client);

@@ -17,7 +17,7 @@ all_is_there_at_boot() {
 
 # What was for now is gone; the unit was ready only when the rest was there.
 is_all_there() {
-        inside 'eventually 60 gpu; back() { [ "$(mdevs)" = "$OTHER $UUID " ]; }; eventually 90 back
+        inside 'eventually 150 gpu; back() { [ "$(mdevs)" = "$OTHER $UUID " ]; }; eventually 90 back
                 is state "$(shown $UUID)" "active carved"; is params "$(cat $MDEVS/$UUID/nvidia/vgpu_params)" a=1
                 is sriov_numvfs "$(numvfs)" 16'
 }
@@ -60,7 +60,7 @@ cut_once() { # NUMBER
         test -s "$record"
         lab boot --cold --early --gpus 1
         lab put "$record" /root/record
-        verdict=$(inside 'eventually 60 gpu; /root/vm/load check "$(gpu)" /root/record') || status=$?
+        verdict=$(inside 'eventually 150 gpu; /root/vm/load check "$(gpu)" /root/record') || status=$?
         echo "· cut $1, $moment ms after the first call: $verdict"
         [ $status -eq 0 ]
         inside 'disable_all >/dev/null'
