@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <check.h>
@@ -13,33 +14,10 @@
 #include "nvml.h"
 #include "simctl.h"
 
-#define BEGIN                                                                                                \
-        { "init", "SUCCESS" }, {                                                                             \
-                "device 0", "SUCCESS"                                                                        \
-        }
-#define MIG_ON                                                                                               \
-        { "mode 1", "SUCCESS SUCCESS" }, {                                                                   \
-                "device 0", "SUCCESS"                                                                        \
-        }
-#define END                                                                                                  \
-        { "shutdown", "SUCCESS" }, {                                                                         \
-        }
-
 /* All profiles, as nvidia-smi lists them: 1g, 1g+me, 1g double, 2g, 3g, 4g, 7g. */
 #define LEFT "left 19 20 15 14 9 5 0"
 
 static const char *address;
-
-static void set_up(void) {
-        simctl_do("forget");
-}
-
-static void tear_down(void) {
-        static const NvmlRow rows[] = { BEGIN, { "mode 0", "SUCCESS SUCCESS" }, END };
-
-        ck_assert_int_eq(simctl_do("reboot"), 0);
-        nvml_run(rows);
-}
 
 START_TEST(profiles_are_found_by_enumeration_and_have_ids_of_their_own) {
         static const NvmlRow rows[] = {
@@ -313,6 +291,49 @@ START_TEST(sriov_manage_wipes_instances_and_keeps_the_mode) {
 }
 END_TEST
 
+/* In a process of its own, once told to: it must not inherit an open library. */
+static pid_t later(const NvmlRow *rows, int *ret_go) {
+        int go[2];
+        char c;
+        pid_t pid;
+
+        ck_assert_int_eq(pipe(go), 0);
+        pid = fork();
+        if (pid == 0) {
+                close(go[1]);
+                if (read(go[0], &c, 1) == 1)
+                        nvml_run(rows);
+                _exit(0);
+        }
+        close(go[0]);
+        *ret_go = go[1];
+        return pid;
+}
+
+START_TEST(what_one_process_changes_another_sees) {
+        static const NvmlRow others[] = { BEGIN, { "create 9", "2 4:4" }, { "compute 2 2", "0 0:3" }, END };
+        static const NvmlRow before[] = { BEGIN, MIG_ON, { "list 9", "" }, {} };
+        static const NvmlRow after[] = {
+                { "list 9", "2 4:4" },
+                { "left 19 9", "4 1" },
+                { "devices", "4=2/0" },
+                { "destroy 2", "IN_USE" },
+                { "destroy-compute 2 0", "SUCCESS" },
+                { "destroy 2", "SUCCESS" },
+                END,
+        };
+        int go, status;
+        pid_t pid = later(others, &go);
+
+        nvml_run(before);
+        ck_assert_int_eq(write(go, "", 1), 1);
+        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+        ck_assert_int_eq(status, 0);
+        nvml_run(after);
+        close(go);
+}
+END_TEST
+
 START_TEST(others_than_root_may_look_and_not_touch) {
         static const NvmlRow before[] = { BEGIN, MIG_ON, END };
         static const NvmlRow rows[] = {
@@ -335,31 +356,21 @@ START_TEST(others_than_root_may_look_and_not_touch) {
 END_TEST
 
 int main(int argc, char *argv[]) {
-        Suite *suite = suite_create("nvml-mig");
         TCase *tests = tcase_create("nvml-mig");
-        SRunner *runner;
-        int failed;
 
         address = argv[1];
-        tcase_set_timeout(tests, 60);
-        tcase_add_checked_fixture(tests, set_up, tear_down);
+        tcase_add_checked_fixture(tests, NULL, nvml_clean_up);
         if (g_str_equal(address, "0000:04:00.0")) {
                 tcase_add_test(tests, profiles_are_found_by_enumeration_and_have_ids_of_their_own);
                 tcase_add_test(tests, a_gpu_instance_is_cut_again_into_compute_instances);
                 tcase_add_test(tests, others_than_root_may_look_and_not_touch);
         }
+        tcase_add_test(tests, what_one_process_changes_another_sees);
         tcase_add_loop_test(tests, instances_take_their_places_and_leave_less, 0, G_N_ELEMENTS(cuts));
         tcase_add_test(tests, a_mode_that_was_set_is_current_and_old_handles_are_nobodys);
         tcase_add_test(tests, a_card_in_use_gets_its_mode_later);
         tcase_add_test(tests, a_reset_makes_the_pending_mode_current);
         tcase_add_loop_test(tests, what_of_mig_survives_a_reboot_is_its_mode_on_some, 0, 2);
         tcase_add_test(tests, sriov_manage_wipes_instances_and_keeps_the_mode);
-
-        suite_add_tcase(suite, tests);
-        runner = srunner_create(suite);
-        srunner_set_tap(runner, "-");
-        srunner_run_all(runner, CK_SILENT);
-        failed = srunner_ntests_failed(runner);
-        srunner_free(runner);
-        return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+        return nvml_run_tests(tests, "nvml-mig");
 }

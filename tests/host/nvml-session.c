@@ -394,20 +394,10 @@ static void add_tests(TCase *tests) {
 }
 
 int main(int argc, char *argv[]) {
-        Suite *suite = suite_create("nvml-session");
         TCase *tests = tcase_create("nvml-session");
-        SRunner *runner;
-        int failed;
 
         host = argv[1];
-        tcase_set_timeout(tests, 60);
         tcase_add_checked_fixture(tests, NULL, tear_down);
         add_tests(tests);
-        suite_add_tcase(suite, tests);
-        runner = srunner_create(suite);
-        srunner_set_tap(runner, "-");
-        srunner_run_all(runner, CK_SILENT);
-        failed = srunner_ntests_failed(runner);
-        srunner_free(runner);
-        return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+        return nvml_run_tests(tests, "nvml-session");
 }

@@ -12,20 +12,7 @@
 #include "shell.h"
 #include "simctl.h"
 
-#define BEGIN                                                                                                \
-        { "init", "SUCCESS" }, {                                                                             \
-                "device 0", "SUCCESS"                                                                        \
-        }
-#define MIG_ON                                                                                               \
-        { "mode 1", "SUCCESS SUCCESS" }, {                                                                   \
-                "device 0", "SUCCESS"                                                                        \
-        }
-#define RELEASE                                                                                              \
-        { "shutdown", "SUCCESS" }
-#define END                                                                                                  \
-        RELEASE, {                                                                                           \
-        }
-#define VFS RELEASE, { "$ /usr/lib/nvidia/sriov-manage -e ALL >/dev/null && carved-simctl settle", "" }, BEGIN
+#define VFS LET_GO, { "$ /usr/lib/nvidia/sriov-manage -e ALL >/dev/null && carved-simctl settle", "" }, BEGIN
 
 #define U1 "aaaaaaaa-0000-4000-8000-000000000001"
 #define U2 "aaaaaaaa-0000-4000-8000-000000000002"
@@ -48,14 +35,6 @@
 #define SET(vf, id)         "$ echo " #id " >" H100 "/virtfn" #vf "/nvidia/current_vgpu_type"
 #define GET(vf, file)       "$ cat " H100 "/virtfn" #vf "/nvidia/" file
 #define PUT(vf, file, text) "$ echo " text " >" H100 "/virtfn" #vf "/nvidia/" file
-
-static void tear_down(void) {
-        static const NvmlRow rows[] = { BEGIN, { "mode 0", "SUCCESS SUCCESS" }, END };
-
-        simctl_do("forget");
-        ck_assert_int_eq(simctl_do("reboot"), 0);
-        nvml_run(rows);
-}
 
 START_TEST(a_card_says_that_it_is_a_host_and_what_types_it_has) {
         static const NvmlRow rows[] = {
@@ -188,7 +167,7 @@ START_TEST(mixed_sizes_are_for_an_empty_card_and_have_places) {
                 { PUT(1, "placement_id", "40") " 2>/dev/null", "exit 1" },
                 { "$ carved-simctl release 0000:19:00.5", "" },
                 /* The driver goes, and with it the mode. */
-                RELEASE,
+                LET_GO,
                 { "$ /usr/lib/nvidia/sriov-manage -d ALL >/dev/null && carved-simctl settle", "" },
                 BEGIN,
                 { "mixed", "0" },
@@ -203,13 +182,9 @@ START_TEST(mixed_sizes_are_for_an_empty_card_and_have_places) {
 END_TEST
 
 int main(int argc, char *argv[]) {
-        Suite *suite = suite_create("nvml-vgpu");
         TCase *tests = tcase_create("nvml-vgpu");
-        SRunner *runner;
-        int failed;
 
-        tcase_set_timeout(tests, 60);
-        tcase_add_checked_fixture(tests, NULL, tear_down);
+        tcase_add_checked_fixture(tests, NULL, nvml_clean_up);
         if (g_str_equal(argv[1], "0000:04:00.0")) {
                 tcase_add_test(tests, a_card_says_that_it_is_a_host_and_what_types_it_has);
                 tcase_add_test(tests, with_mig_on_only_types_with_a_free_instance_can_be_had_as_mdev);
@@ -217,12 +192,5 @@ int main(int argc, char *argv[]) {
                 tcase_add_test(tests, with_mig_on_only_types_with_a_free_instance_can_be_had_as_vf);
                 tcase_add_test(tests, mixed_sizes_are_for_an_empty_card_and_have_places);
         }
-
-        suite_add_tcase(suite, tests);
-        runner = srunner_create(suite);
-        srunner_set_tap(runner, "-");
-        srunner_run_all(runner, CK_SILENT);
-        failed = srunner_ntests_failed(runner);
-        srunner_free(runner);
-        return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+        return nvml_run_tests(tests, "nvml-vgpu");
 }

@@ -498,3 +498,26 @@ void nvml_run(const NvmlRow *rows) {
                               rows[i].words, answer, rows[i].answer);
         }
 }
+
+void nvml_clean_up(void) {
+        static const NvmlRow rows[] = { BEGIN, { "mode 0", "SUCCESS SUCCESS" }, END };
+
+        simctl_do("forget");
+        ck_assert_int_eq(simctl_do("reboot"), 0);
+        nvml_run(rows);
+}
+
+int nvml_run_tests(TCase *tests, const char *name) {
+        Suite *suite = suite_create(name);
+        SRunner *runner;
+        int failed;
+
+        tcase_set_timeout(tests, 60);
+        suite_add_tcase(suite, tests);
+        runner = srunner_create(suite);
+        srunner_set_tap(runner, "-");
+        srunner_run_all(runner, CK_SILENT);
+        failed = srunner_ntests_failed(runner);
+        srunner_free(runner);
+        return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 
+#include <check.h>
+
 #include "nvml-abi.h"
 
 /* NVML for tests, as others load it: by its soname, function by function. */
@@ -22,3 +24,23 @@ typedef struct NvmlRow {
 
 /* Row by row, until one without words. */
 void nvml_run(const NvmlRow *rows);
+
+/* The first card, with NVML open; MIG on; and the last row. */
+#define BEGIN                                                                                                \
+        { "init", "SUCCESS" }, {                                                                             \
+                "device 0", "SUCCESS"                                                                        \
+        }
+#define MIG_ON                                                                                               \
+        { "mode 1", "SUCCESS SUCCESS" }, {                                                                   \
+                "device 0", "SUCCESS"                                                                        \
+        }
+#define LET_GO                                                                                               \
+        { "shutdown", "SUCCESS" }
+#define END                                                                                                  \
+        LET_GO, {                                                                                            \
+        }
+
+/* As after a cold boot; a card that remembers its MIG mode forgets it. */
+void nvml_clean_up(void);
+
+int nvml_run_tests(TCase *tests, const char *name);
