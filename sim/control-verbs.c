@@ -53,8 +53,9 @@ static int hold_failed(GString *out, const char *name, int r) {
         }
 }
 
-/* Starts the process that plays the VM, and waits until it has the node open. */
-static int start_holder(Init *init, Hold *hold, const char *node) {
+/* Starts the process that plays the VM, and waits until it has the node open. Once it has a pid, the hold is
+ * its own, and may be gone when this returns. */
+static int start_holder(Init *init, Hold *hold, const char *node, int *ret_pid) {
         const char *argv[] = { init->options->simctl, "--play-vm", node ?: "", NULL };
         _cleanup_close_ int ready = -1;
         int pipe_fds[2];
@@ -68,8 +69,9 @@ static int start_holder(Init *init, Hold *hold, const char *node) {
         hold->pid =
                 process_spawn(&(Process){ .argv = argv, .output = -1, .service = true, .pass = pipe_fds[1] });
         close(pipe_fds[1]);
-        if (hold->pid < 0)
-                return hold->pid;
+        *ret_pid = hold->pid;
+        if (*ret_pid < 0)
+                return *ret_pid;
 
         kernel_unlock(init->kernel);
         n = read(ready, &c, 1);
@@ -80,7 +82,7 @@ static int start_holder(Init *init, Hold *hold, const char *node) {
 static int verb_hold(Init *init, const char *const *args, GString *out) {
         g_autofree char *node = NULL;
         Hold *hold;
-        int pid, r;
+        int pid = -1, r;
 
         if (args[1] &&
             (!g_str_has_prefix(args[1], "vm=") || !carved_uuid_is_valid(args[1] + strlen("vm=")))) {
@@ -95,14 +97,13 @@ static int verb_hold(Init *init, const char *const *args, GString *out) {
                 g_free(hold->vm);
                 hold->vm = g_strdup(args[1] + strlen("vm="));
         }
-        r = start_holder(init, hold, node);
+        r = start_holder(init, hold, node, &pid);
         if (r < 0) {
-                if (hold->pid <= 0)
+                if (pid <= 0)
                         hold_end(init->kernel, hold);
                 return hold_failed(out, args[0], r);
         }
 
-        pid = hold->pid;
         g_string_append_printf(out, "%d\n", pid);
         return 0;
 }
