@@ -386,22 +386,32 @@ int nvidia_reload(Kernel *kernel, unsigned away_ms) {
         return 0;
 }
 
-int nvidia_reset(PciDevice *pf) {
+/* With the device lock. */
+static int reset(PciDevice *pf) {
         Driver *driver = pf->device.driver;
         int r;
 
-        if (!pf->nvidia || pf->nvidia->leaving)
+        if (!pf->nvidia || pf->nvidia->leaving || pf->device.gone)
                 return -ENODEV;
         if (nvidia_usage(pf->nvidia) > 0)
                 return -EBUSY;
 
-        device_lock(&pf->device);
+        object_ref(driver); /* it may be unloaded meanwhile */
         strip(pf, driver);
         nvidia_mig_reset(pf);
         pf->spec->gpu_lost = false;
         r = pf->device.gone || pf->device.driver ? -ENODEV : device_bind(&pf->device, driver);
-        device_unlock(&pf->device);
+        object_unref(driver);
         return MIN(r, 0);
+}
+
+int nvidia_reset(PciDevice *pf) {
+        int r;
+
+        device_lock(&pf->device);
+        r = reset(pf);
+        device_unlock(&pf->device);
+        return r;
 }
 
 void nvidia_vgpud(Kernel *kernel) {
