@@ -5,6 +5,8 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +14,9 @@
 
 /* It registers itself with polkit, which may have to be started for it. */
 #define READY_MSEC 10000
+
+/* When it is told to end, it has nothing left to do. */
+#define END_MSEC 2000
 
 typedef struct Agent {
         pid_t pid;
@@ -24,16 +29,31 @@ static bool is_wanted(const Ctl *ctl) {
 /* In the child: nothing but exec. Its questions go to the terminal itself, not to where we write. */
 static void become_agent(const char *program, int notify_fd) {
         char number[16];
+        sigset_t none;
 
+        /* What we block, it must hear; and it must not stay when we are killed. */
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
         snprintf(number, sizeof number, "%d", notify_fd);
         if (fcntl(notify_fd, F_SETFD, 0) >= 0)
                 execl(program, "pkttyagent", "--notify-fd", number, "--fallback", NULL);
         _exit(127);
 }
 
+/* Until @fd has something to say, or is closed by the other side. */
+static bool wait_for(int fd, int msec) {
+        struct pollfd ready = { .fd = fd, .events = POLLIN };
+        int r;
+
+        do
+                r = poll(&ready, 1, msec);
+        while (r < 0 && errno == EINTR);
+        return r > 0;
+}
+
 void agent_open(Ctl *ctl) {
         g_autofree char *program = NULL;
-        struct pollfd ready;
         int fds[2];
         pid_t pid;
 
@@ -50,22 +70,26 @@ void agent_open(Ctl *ctl) {
         if (pid > 0) {
                 ctl->agent = g_new(Agent, 1);
                 ctl->agent->pid = pid;
-                /* It closes its end when it is ready, or by its own end. */
-                ready = (struct pollfd){ .fd = fds[0], .events = POLLIN };
-                while (poll(&ready, 1, READY_MSEC) < 0 && errno == EINTR)
-                        ;
+                wait_for(fds[0], READY_MSEC); /* it closes its end when it is ready, or by its own end */
         }
         close(fds[0]);
 }
 
 void agent_close(Ctl *ctl) {
+        _cleanup_close_ int fd = -1;
+        pid_t pid;
+
         if (!ctl->agent)
                 return;
 
         /* It may be stopped, waiting for the terminal. */
-        kill(ctl->agent->pid, SIGTERM);
-        kill(ctl->agent->pid, SIGCONT);
-        while (waitpid(ctl->agent->pid, NULL, 0) < 0 && errno == EINTR)
+        pid = ctl->agent->pid;
+        fd = pidfd_open(pid, 0);
+        kill(pid, SIGTERM);
+        kill(pid, SIGCONT);
+        if (fd < 0 || !wait_for(fd, END_MSEC))
+                kill(pid, SIGKILL);
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
                 ;
         g_clear_pointer(&ctl->agent, g_free);
 }

@@ -38,7 +38,6 @@ static void add_gpu(Table *table, const Host *host, const Thing *gpu) {
 
         table_add(table, STYLE_STRONG, "%s", thing_name(gpu));
         table_add(table, STYLE_PLAIN, "%s", model);
-        table_add(table, STYLE_PLAIN, "%s", thing_text(gpu, GPU, "Driver"));
         table_add(table, STYLE_PLAIN, "%s", thing_text(gpu, GPU, "Framework"));
         if (thing_has(gpu, SRIOV))
                 table_add(table, STYLE_PLAIN, "%u/%u", (unsigned) thing_number(gpu, SRIOV, "NumVfs"),
@@ -53,27 +52,26 @@ static void add_gpu(Table *table, const Host *host, const Thing *gpu) {
 
 static void add_vf(Table *table, const Host *host, const Thing *vf) {
         table_add(table, STYLE_STRONG, "%s", thing_name(vf));
-        table_add(table, STYLE_PLAIN, "%s", name_at(host, thing_text(vf, VF, "Gpu")));
         add_id(table, thing_number(vf, VF, "Index"));
-        table_add(table, STYLE_PLAIN, "%s", thing_text(vf, VF, "Driver"));
-        add_id(table, thing_number(vf, VF, "IommuGroup"));
         table_add(table, STYLE_PLAIN, "%s", thing_text(vf, VF, "Role"));
         table_add(table, STYLE_PLAIN, "%s", name_at(host, thing_text(vf, VF, "Vgpu")));
+        table_add(table, STYLE_PLAIN, "%s", thing_text(vf, VF, "Driver"));
+        add_id(table, thing_number(vf, VF, "IommuGroup"));
+        table_add(table, STYLE_PLAIN, "%s", name_at(host, thing_text(vf, VF, "Gpu")));
 }
 
 static void add_vgpu(Table *table, const Host *host, const Thing *vgpu) {
-        const Thing *parent = host_find(host, thing_text(vgpu, VGPU, "Parent"));
         g_autofree char *notes = notes_of_vgpu(vgpu);
 
         table_add(table, STYLE_STRONG, "%s", thing_name(vgpu));
         table_add(table, STYLE_PLAIN, "%s",
                   *thing_text(vgpu, VGPU, "TypeName") ? thing_text(vgpu, VGPU, "TypeName")
                                                       : thing_text(vgpu, VGPU, "Type"));
-        table_add(table, STYLE_PLAIN, "%s", name_at(host, thing_text(vgpu, VGPU, "Gpu")));
-        table_add(table, STYLE_PLAIN, "%s", parent && parent->kind == KIND_VF ? thing_name(parent) : "");
-        table_add(table, STYLE_PLAIN, "%s", thing_text(vgpu, VGPU, "DeviceNode"));
+        table_add(table, STYLE_PLAIN, "%s", name_at(host, thing_text(vgpu, VGPU, "Parent")));
         add_state(table, thing_text(vgpu, VGPU, "State"));
         table_add(table, STYLE_WARN, "%s", notes);
+        table_add(table, STYLE_PLAIN, "%s", thing_text(vgpu, VGPU, "DeviceNode"));
+        table_add(table, STYLE_PLAIN, "%s", name_at(host, thing_text(vgpu, VGPU, "Gpu")));
 }
 
 static void add_job(Table *table, const Host *host, const Thing *job) {
@@ -101,19 +99,19 @@ static const struct {
           KIND_GPU,
           add_gpu,
           { GPU, SRIOV, VGPU },
-          { "GPU", "MODEL", "DRIVER", "FRAMEWORK", "VFS", "VGPUS", "STATE", "SYNC", "ROOM" } },
+          { "GPU", "MODEL", "FRAMEWORK", "VFS", "VGPUS", "STATE", "SYNC", "ROOM" } },
         { "vfs",
           "VF",
           KIND_VF,
           add_vf,
           { GPU, VF, VGPU },
-          { "VF", "GPU", "INDEX", "DRIVER", "IOMMU", "ROLE", "VGPU" } },
+          { "VF", "INDEX", "ROLE", "VGPU", "DRIVER", "IOMMU", "GPU" } },
         { "vgpus",
           "vGPU",
           KIND_VGPU,
           add_vgpu,
           { GPU, VF, VGPU },
-          { "VGPU", "TYPE", "GPU", "VF", "NODE", "STATE", "NOTES" } },
+          { "VGPU", "TYPE", "ON", "STATE", "NOTES", "NODE", "GPU" } },
         { "jobs",
           "job",
           KIND_JOB,

@@ -43,16 +43,16 @@ static double seconds_since(int64_t began) {
         return (double) (g_get_monotonic_time() - began) / G_USEC_PER_SEC;
 }
 
-/* Cut to the terminal: a line that wraps can't be wiped. */
-static void print_line(Style s, const char *mark, const char *text, double seconds) {
-        unsigned columns = terminal_columns(STDERR), width;
+/* The one that moves is cut to the terminal: a line that wraps can't be wiped. */
+static void print_line(Style s, const char *mark, const char *text, double seconds, bool moves) {
+        unsigned columns = moves ? terminal_columns(STDERR) : 0, width;
         g_autofree char *end = g_strdup_printf("  %.1f s", seconds);
         g_autoptr(GString) out = g_string_new(NULL);
         Line *line = line_new();
 
         width = text_width(mark) + 1 + text_width(end) + 1;
         line_add(line, STYLE_PLAIN, "%s", text);
-        line_end(line, out, columns > width + 10 ? columns - width : columns);
+        line_end(line, out, columns > width ? columns - width : columns);
         g_string_truncate(out, out->len - 1); /* its newline */
         fprintf(stderr, "%s%s%s %s%s%s%s", style(STDERR, s), mark, style(STDERR, STYLE_PLAIN), out->str,
                 style(STDERR, STYLE_FAINT), end, style(STDERR, STYLE_PLAIN));
@@ -74,7 +74,8 @@ static void draw(Progress *p) {
                 return;
         text = p->note ? g_strdup_printf("%s (%s)", words, p->note) : g_strdup(words);
         wipe(p);
-        print_line(p->note ? STYLE_WARN : STYLE_PLAIN, spinner(p->turn), text, seconds_since(p->began));
+        print_line(p->note ? STYLE_WARN : STYLE_PLAIN, spinner(p->turn), text, seconds_since(p->began),
+                   /* moves= */ true);
         fflush(stderr);
 }
 
@@ -85,7 +86,7 @@ static void tell(Progress *p, unsigned done) {
 
                 if (p->live) {
                         wipe(p);
-                        print_line(STYLE_GOOD, glyph(GLYPH_DONE), words, seconds_since(p->began));
+                        print_line(STYLE_GOOD, glyph(GLYPH_DONE), words, seconds_since(p->began), false);
                         fputc('\n', stderr);
                 }
                 p->began = g_get_monotonic_time();
@@ -139,8 +140,9 @@ void progress_tick(Progress *p) {
         draw(p);
 }
 
-void progress_end(Progress *p, bool done) {
+void progress_end(Progress *p, ProgressEnd how) {
         unsigned n = p->plan ? g_strv_length(p->plan) : 0;
+        bool done = how == PROGRESS_DONE;
         g_autofree char *words = NULL;
 
         if (p->quiet)
@@ -152,9 +154,9 @@ void progress_end(Progress *p, bool done) {
         wipe(p);
         if (done && n == 0)
                 fprintf(stderr, "%s: done\n", p->words);
-        if (!done && p->live && p->step > 0) {
+        if (how == PROGRESS_FAILED && p->live && p->step > 0) {
                 words = words_of(p, p->step);
-                print_line(STYLE_BAD, glyph(GLYPH_FAILED), words, seconds_since(p->began));
+                print_line(STYLE_BAD, glyph(GLYPH_FAILED), words, seconds_since(p->began), false);
                 fputc('\n', stderr);
         }
         fflush(stderr);

@@ -24,5 +24,10 @@ void progress_note(Progress *progress, const char *note);
 /* Moves what moves. */
 void progress_tick(Progress *progress);
 
-/* All steps were done: those not told yet are; or one was not. */
-void progress_end(Progress *progress, bool done);
+typedef enum ProgressEnd {
+        PROGRESS_DONE,   /* all steps: those not told yet are */
+        PROGRESS_FAILED, /* the one at hand */
+        PROGRESS_LEFT,   /* it goes on without us */
+} ProgressEnd;
+
+void progress_end(Progress *progress, ProgressEnd how);

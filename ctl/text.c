@@ -10,9 +10,6 @@
 
 #include "text.h"
 
-/* Less is not worth reading. */
-#define MIN_CUT 8
-
 typedef struct Piece {
         Style style;
         char *text;
@@ -72,6 +69,8 @@ static char *cut(const char *text, unsigned width) {
         unsigned dots = text_width(glyph(GLYPH_DOTS)), n = 0;
         const char *p = text;
 
+        if (text_width(text) <= width)
+                return g_strdup(text);
         while (*p && n + dots < width) {
                 p = g_utf8_next_char(p);
                 n++;
@@ -183,29 +182,35 @@ unsigned table_n_rows(const Table *table) {
         return table->cells->len / table->columns->len;
 }
 
-static void add_cell(GString *out, const Piece *cell, unsigned width, bool last) {
-        unsigned used = text_width(cell->text);
-
-        append_styled(out, cell->style, cell->text);
-        for (unsigned i = used; i < width + 2 && !last; i++)
+static void add_blanks(GString *out, unsigned n) {
+        for (unsigned i = 0; i < n; i++)
                 g_string_append_c(out, ' ');
 }
 
-/* @cells: a row of them. What is too long for @columns is cut at the end, so only where the rest fits. */
+/* @cells: a row of them. What does not fit into @columns is cut. */
 static void add_row(GString *out, const Piece *cells, const unsigned *widths, unsigned n, unsigned columns) {
         unsigned used = 0;
 
         for (unsigned i = 0; i < n; i++) {
-                const Piece *cell = &cells[i];
-                bool last = i + 1 == n;
+                unsigned width = text_width(cells[i].text), end = used + (i + 1 < n ? widths[i] : width);
 
-                if (last && columns > used + MIN_CUT && text_width(cell->text) > columns - used) {
-                        g_autofree char *some = cut(cell->text, columns - used);
+                if (columns > 0 && end > columns) {
+                        g_autofree char *some = cut(cells[i].text, columns - used);
 
-                        add_cell(out, &(Piece){ cell->style, some }, widths[i], last);
-                } else
-                        add_cell(out, cell, widths[i], last);
-                used += widths[i] + 2;
+                        append_styled(out, cells[i].style, some);
+                        break;
+                }
+                append_styled(out, cells[i].style, cells[i].text);
+                used = end + 2;
+                if (i + 1 == n)
+                        break;
+                if (columns > 0 && used >= columns) { /* there is more, and it is said if that fits */
+                        add_blanks(out, widths[i] - width);
+                        g_string_append(
+                                out, end + text_width(glyph(GLYPH_DOTS)) <= columns ? glyph(GLYPH_DOTS) : "");
+                        break;
+                }
+                add_blanks(out, widths[i] - width + 2);
         }
         g_string_append_c(out, '\n');
 }

@@ -26,7 +26,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Table, table_free)
 void table_add(Table *table, Style style, const char *format, ...) G_GNUC_PRINTF(3, 4);
 unsigned table_n_rows(const Table *table);
 
-/* Only the last column is ever cut, and only to @columns. */
+/* Lines are cut to @columns; 0: they are not. */
 void table_print(const Table *table, GString *out, bool legend, unsigned columns);
 
 /* How wide a line may be: as the terminal, unless told otherwise; 0: as it is. */

@@ -400,7 +400,9 @@ static bool run(Work *w, const char *doing, bool makes_job, GError **error) {
                 r = sd_event_run(w->ctl->event, UINT64_MAX);
         if (r < 0 && !w->error)
                 fail_from_bus(&w->error, NULL, r);
-        progress_end(w->progress, !w->error);
+        progress_end(w->progress, !w->error             ? PROGRESS_DONE
+                                  : w->ctl->interrupted ? PROGRESS_LEFT
+                                                        : PROGRESS_FAILED);
         if (!w->error)
                 return true;
 

@@ -8,8 +8,8 @@
 
 /* carvectl on a host with a thousand VFs, beside one plain call that gets the same. */
 
-#define TURNS_MIN 5
-#define TURNS_MAX 40
+#define TURNS_MIN 4
+#define TURNS_MAX 20
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(sd_bus_message, sd_bus_message_unref)
 
