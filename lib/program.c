@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +22,7 @@ static int spawn(const char *const *argv, int output, pid_t *ret) {
         posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
         posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
         posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO);
+        posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
         r = posix_spawn(ret, argv[0], &actions, NULL, (char **) argv, (char **) environment);
         posix_spawn_file_actions_destroy(&actions);
         return -r;
@@ -28,7 +30,8 @@ static int spawn(const char *const *argv, int output, pid_t *ret) {
 
 /* To the end, also when there is more than is kept: it must not wait for us. */
 static char *read_output(int fd) {
-        g_autoptr(GString) text = g_string_new(NULL);
+        g_autoptr(GString) text = g_string_new(NULL), line = NULL;
+        g_autofree char *valid = NULL;
         char buffer[4096];
         ssize_t n;
 
@@ -37,8 +40,15 @@ static char *read_output(int fd) {
                         g_string_append_len(text, buffer, n);
         while (text->len > 0 && g_ascii_isspace(text->str[text->len - 1]))
                 g_string_truncate(text, text->len - 1);
-        g_string_replace(text, "\n", "; ", 0);
-        return g_utf8_make_valid(text->str, (gssize) text->len);
+        /* First: GLib's strings end at a NUL. */
+        valid = g_utf8_make_valid(text->str, (gssize) text->len);
+        line = g_string_sized_new(strlen(valid));
+        for (const char *c = valid; *c; c++)
+                if (*c == '\n')
+                        g_string_append(line, "; ");
+                else
+                        g_string_append_c(line, g_ascii_iscntrl(*c) ? ' ' : *c);
+        return g_strdup(line->str);
 }
 
 int carved_program_run(const char *const *argv, char **ret_output) {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Sourced by ./check: what takes too long for every day.
 
-FUZZ_SECONDS=${FUZZ_SECONDS:-20}
-FUZZERS='driver entry host ini intent mdevctl rule snapshot'
+FUZZ_SECONDS=${FUZZ_SECONDS:-30}
+FUZZERS='config driver entry frame host ident ini intent mdevctl output rule snapshot'
 
 # On each host with one card. On the one with all of them a crash takes three times as long, and only what happens between
 # cards is new.
