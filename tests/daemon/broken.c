@@ -109,6 +109,49 @@ START_TEST(a_gpu_that_cant_be_read_says_so_itself) {
 }
 END_TEST
 
+/* VFs and their number come from two places. There are sixteen, whatever it says. */
+static const struct {
+        const char *attribute, *says;
+} lies[] = {
+        { "sriov_numvfs", "0\\n" },   { "sriov_numvfs", "3\\n" },   { "sriov_numvfs", "65535\\n" },
+        { "sriov_totalvfs", "0\\n" }, { "sriov_totalvfs", "2\\n" }, { "sriov_totalvfs", "65535\\n" },
+};
+
+/* What is asked for is done, or refused; never half done. */
+static void make_and_destroy(void) {
+        g_autoptr(GVariant) made = NULL, gone = NULL;
+        const char *error, *path;
+
+        made = client_call(client, A2, "org.carved1.VgpuHost", "CreateVgpu", &error, "sa{sv}", "A2-4Q", 0);
+        if (!made)
+                return;
+
+        g_variant_get(made, "(&o&o)", &path, NULL);
+        gone = client_call(client, path, "org.carved1.Vgpu", "Destroy", &error, "a{sv}", 0);
+        ck_assert_msg(gone, "%s", error);
+}
+
+START_TEST(a_card_that_lies_about_its_vfs_shows_those_that_are_there) {
+        unsigned before = client_count(client, "org.carved1.VirtualFunction");
+
+        for (unsigned i = 0; i < G_N_ELEMENTS(lies); i++) {
+                g_autofree char *pattern =
+                        g_strdup_printf("/sys/devices/*/0000:08:00.0/%s", lies[i].attribute);
+
+                ck_assert_int_eq(simctl_do("text", pattern, lies[i].says, "op=read", "always"), 0);
+                look(A2);
+                ck_assert_uint_le(client_count(client, "org.carved1.VirtualFunction"), before);
+                ck_assert(property_is(client, &(Expect){ OTHER, "org.carved1.Gpu", "State", "ready" }));
+                make_and_destroy();
+                ck_assert_int_eq(simctl_do("forget"), 0);
+        }
+        look(A2);
+        ck_assert_uint_eq(client_count(client, "org.carved1.VirtualFunction"), before);
+        ck_assert_uint_eq(client_count(client, "org.carved1.Vgpu"), 0);
+        ck_assert(property_is(client, &(Expect){ A2, "org.carved1.Gpu", "State", "ready" }));
+}
+END_TEST
+
 static const char *const lists[] = { "",           "\\n", "ID    : vGPU Name\\n",
                                      "\\377\\377", "x",   "1145 NVIDIA L40S-1B\\n",
                                      "::::\\n",    NULL };
@@ -132,6 +175,7 @@ int main(void) {
         tcase_set_timeout(tcase, 120);
         tcase_add_checked_fixture(tcase, set_up, tear_down);
         tcase_add_loop_test(tcase, no_content_of_an_attribute_hurts_anybody_else, 0, G_N_ELEMENTS(contents));
+        tcase_add_test(tcase, a_card_that_lies_about_its_vfs_shows_those_that_are_there);
         tcase_add_test(tcase, what_is_whole_again_is_shown_whole_again);
         tcase_add_test(tcase, a_vf_that_cant_be_read_says_so_itself);
         tcase_add_test(tcase, a_gpu_that_cant_be_read_says_so_itself);

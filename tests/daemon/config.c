@@ -116,6 +116,29 @@ START_TEST(a_new_worker_runs_the_new_program) {
 }
 END_TEST
 
+/* It is not killed, for that would leave a card half switched; but nobody waits for it. */
+START_TEST(a_sriov_manage_that_never_ends_costs_its_caller_one_deadline) {
+        const char *error = NULL;
+        g_autoptr(GVariant) reply = NULL;
+
+        run("mkfifo /run/never && printf '#!/bin/sh\\nread word </run/never\\nexit 1\\n' >/run/sriov-manage "
+            "&& "
+            "chmod +x /run/sriov-manage");
+        write_config("[Manager]\nSriovManage=/run/sriov-manage\nStepTimeoutSec=1\nFourth=1\n");
+        reload(CONFIG ":4: 'Fourth' is no key of [Manager]");
+        run("pid=$(carved-simctl daemon pid); for i in $(seq 150); do pgrep -P $pid >&2 || exit 0; sleep "
+            "0.1; done; "
+            "exit 1");
+        reply = client_call(client, GPU_A2, "org.carved1.Sriov", "EnableVfs", &error, "ua{sv}", 0, 0);
+        ck_assert_str_eq(error, "org.carved1.Error.Stalled");
+        ck_assert(property_is(client, &(Expect){ GPU_A2, "org.carved1.Gpu", "State", "stalled" }));
+        run("echo now >/run/never");
+        ck_assert(client_wait(client, 20000, property_is,
+                              &(Expect){ GPU_A2, "org.carved1.Gpu", "State", "ready" }));
+        run("rm /run/never /run/sriov-manage");
+}
+END_TEST
+
 /* ---- what systemd hears ---- */
 
 static char *hear(int fd) {
@@ -203,6 +226,7 @@ int main(int argc, char **argv) {
         tcase_add_test(tcase, sighup_reads_it_again_and_says_what_is_wrong_and_where);
         tcase_add_test(tcase, what_it_reads_holds_and_a_broken_file_changes_nothing);
         tcase_add_test(tcase, a_new_worker_runs_the_new_program);
+        tcase_add_test(tcase, a_sriov_manage_that_never_ends_costs_its_caller_one_deadline);
         tcase_add_test(tcase, systemd_hears_of_it);
         tcase_add_loop_test(tcase, check_config_says_what_is_wrong_and_ends_in_its_code, 0,
                             G_N_ELEMENTS(checks));
