@@ -211,11 +211,13 @@ bool auth_is_same_user(Auth *auth, sd_bus_message *a, sd_bus_message *b) {
 
 int auth_check(Auth *auth, sd_bus_message *message, const AuthRequest *request, Caller **ret,
                sd_bus_error *error) {
-        Caller *caller;
+        Caller *caller = NULL;
         int r;
 
         r = auth_identify(auth, message, &caller, error);
-        if (r > 0 && caller->uid != 0)
+        if (r <= 0 || !caller)
+                return r;
+        if (caller->uid != 0)
                 r = polkit_check(auth->polkit, message, caller->uid, request, error);
         if (r > 0)
                 *ret = caller;

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,19 +29,24 @@ static int spawn(const char *const *argv, int output, pid_t *ret) {
 
 /* To the end, also when there is more than is kept: it must not wait for us. */
 static char *read_output(int fd) {
-        g_autoptr(GString) text = g_string_new(NULL), line = NULL;
-        g_autofree char *valid = NULL;
+        g_autoptr(GString) text = g_string_new(NULL);
         char buffer[4096];
         ssize_t n;
 
         while ((n = read(fd, buffer, sizeof buffer)) > 0 || (n < 0 && errno == EINTR))
                 if (n > 0 && text->len < OUTPUT_MAX)
                         g_string_append_len(text, buffer, n);
-        while (text->len > 0 && g_ascii_isspace(text->str[text->len - 1]))
-                g_string_truncate(text, text->len - 1);
+        return carved_program_line(text->str, text->len);
+}
+
+char *carved_program_line(const char *said, size_t len) {
+        g_autoptr(GString) line = g_string_sized_new(len);
+        g_autofree char *valid = NULL;
+
+        while (len > 0 && g_ascii_isspace(said[len - 1]))
+                len--;
         /* First: GLib's strings end at a NUL. */
-        valid = g_utf8_make_valid(text->str, (gssize) text->len);
-        line = g_string_sized_new(strlen(valid));
+        valid = g_utf8_make_valid(said, (gssize) len);
         for (const char *c = valid; *c; c++)
                 if (*c == '\n')
                         g_string_append(line, "; ");

@@ -9,3 +9,6 @@
 /* Its exit code, 128 and the number of the signal that ended it, or -errno: it could not be started.
  * @ret_output: both channels, text, at most 64 KiB of it, its lines joined to one by "; ". */
 int carved_program_run(const char *const *argv, char **ret_output);
+
+/* Any bytes as one line of text, without control characters. */
+char *carved_program_line(const char *said, size_t len);
