@@ -16,6 +16,7 @@
 #include "jobs.h"
 #include "keeper.h"
 #include "manager.h"
+#include "moved.h"
 #include "patrol.h"
 #include "peers.h"
 #include "reader.h"
@@ -97,6 +98,7 @@ int manager_new(sd_event *event, Log *log, Manager **ret) {
         m->jobs = jobs_new(m);
         m->usage = usage_new(m);
         m->restore = restore_new(m);
+        m->moved = moved_new(m);
         m->patrol = patrol_new(m);
         m->model = carved_model_new();
         m->readers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, free_reader);
@@ -162,6 +164,7 @@ Manager *manager_free(Manager *m) {
         keeper_free(m->keeper);
         jobs_free(m->jobs);
         restore_free(m->restore);
+        moved_free(m->moved);
         patrol_free(m->patrol);
         peers_free(m->peers);
         usage_free(m->usage);
@@ -294,6 +297,8 @@ void manager_apply(Manager *m, CarvedUpdate *update) {
         }
         if (!contested && is_contested(m, &update->address))
                 peers_name_rivals(m->peers, &update->address);
+        if (kind == CARVED_UPDATE_READ || kind == CARVED_UPDATE_GONE)
+                moved_consider(m->moved);
         if (kind != CARVED_UPDATE_STORED && kind != CARVED_UPDATE_INTENT)
                 restore_consider(m->restore, &update->address);
 }
@@ -332,6 +337,7 @@ void manager_check_started(Manager *m) {
                 show_lost(m);
                 set_state(m, MANAGER_RESTORING);
                 bus_own_name(m->bus);
+                moved_consider(m->moved);
                 restore_consider_all(m->restore);
         }
         if (m->state == MANAGER_RESTORING && restore_is_over(m->restore)) {

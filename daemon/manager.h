@@ -16,6 +16,7 @@ typedef struct Discovery Discovery;
 typedef struct Jobs Jobs;
 typedef struct Keeper Keeper;
 typedef struct Log Log;
+typedef struct Moved Moved;
 typedef struct Patrol Patrol;
 typedef struct Peers Peers;
 typedef struct Reader Reader;
@@ -44,6 +45,7 @@ typedef struct Manager {
         Discovery *discovery;
         Keeper *keeper;
         Restore *restore;
+        Moved *moved;
         Patrol *patrol;
         Peers *peers;
         Jobs *jobs;

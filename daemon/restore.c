@@ -7,6 +7,7 @@
 #include "bus.h"
 #include "jobs.h"
 #include "keeper.h"
+#include "moved.h"
 #include "restore.h"
 
 typedef struct Patient {
@@ -117,7 +118,8 @@ void restore_check(Restore *restore) {
         GHashTableIter iter;
         void *p;
 
-        if (restore->over || !restore->begun || !manager_has_looked(restore->manager))
+        if (restore->over || !restore->begun || !manager_has_looked(restore->manager) ||
+            moved_is_busy(restore->manager->moved))
                 return;
 
         g_hash_table_iter_init(&iter, restore->patients);

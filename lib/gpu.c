@@ -155,6 +155,7 @@ void carved_gpu_free(CarvedGpu *gpu) {
         g_free(gpu->available);
         g_free(gpu->identity);
         g_free(gpu->stored_identity);
+        g_free(gpu->stored_serial);
         g_free(gpu->unreadable);
         g_free(gpu->trouble);
         g_strfreev(gpu->labels);

@@ -166,6 +166,7 @@ struct CarvedGpu {
         /* from what is wanted, as in CarvedVgpu */
         bool busy, lost, mismatch;
         char *stored_identity; /* of the card that something is wanted of; NULL: of none */
+        char *stored_serial;   /* the same; NULL: not known */
         char *unreadable;      /* what is stored of it can't be read, and why; NULL: it can */
         CarvedSyncState sync;
         char *trouble; /* why it is not as it is wanted, as far as it is the card's own; NULL: nothing is

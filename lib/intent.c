@@ -344,6 +344,8 @@ void carved_intent_apply(const CarvedIntent *intent, CarvedGpu *gpu) {
         g_ptr_array_set_size(gpu->absent, 0);
         g_free(gpu->stored_identity);
         gpu->stored_identity = g_strdup(intent->identity);
+        g_free(gpu->stored_serial);
+        gpu->stored_serial = g_strdup(intent->serial);
         g_free(gpu->unreadable);
         gpu->unreadable = g_strdup(intent->unreadable);
         g_clear_pointer(&gpu->labels, g_strfreev);

@@ -40,11 +40,12 @@ static CarvedReason for_card(const CarvedGpu *gpu) {
                 return reason("stalled",
                               "The driver does not answer: somebody holds the card's lock in the kernel");
         if (gpu->mismatch)
-                return reason(
-                        "mismatch",
-                        "Another card is in this slot than the one that vGPUs are wanted of, %s; Adopt this "
-                        "one, or Forget that",
-                        gpu->stored_identity);
+                return reason("mismatch",
+                              "Another card is in this slot than the one that vGPUs are wanted of, %s%s%s; "
+                              "Adopt this "
+                              "one, or Forget that",
+                              gpu->stored_identity, gpu->stored_serial ? ", serial number " : "",
+                              gpu->stored_serial ?: "");
         if (gpu->unreadable)
                 return reason("state-unreadable",
                               "What is wanted of the card can't be read: %s; Adopt what is "

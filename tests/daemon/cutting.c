@@ -177,9 +177,9 @@ static void describe(const char *address, GString *text) {
 }
 
 char *host_cuts(void) {
-        static const char *const all[] = { "0000:04:00.0", "0000:19:00.0", "0000:07:00.0", "0000:0f:00.0",
-                                           "0000:47:00.0", "0000:4e:00.0", "0000:87:00.0", "0000:90:00.0",
-                                           "0000:b7:00.0", "0000:bd:00.0" };
+        static const char *const all[] = { "0000:04:00.0", "0000:19:00.0", "0000:1b:00.0", "0000:07:00.0",
+                                           "0000:0f:00.0", "0000:47:00.0", "0000:4e:00.0", "0000:87:00.0",
+                                           "0000:90:00.0", "0000:b7:00.0", "0000:bd:00.0" };
         GString *text = g_string_new(NULL);
 
         for (size_t i = 0; i < G_N_ELEMENTS(all); i++) {
