@@ -99,10 +99,10 @@ static HostSpec *host_of(const char *name, const char *const *addresses) {
         HostSpec *host = host_spec_new(name);
 
         for (; *addresses; addresses++) {
-                GpuSpec *gpu = gpu_spec_new();
+                g_autoptr(GpuSpec) gpu = gpu_spec_new();
 
                 ck_assert(carved_pci_address_parse(*addresses, &gpu->address));
-                g_ptr_array_add(host->gpus, gpu);
+                host_spec_add(host, gpu);
         }
 
         return host;
@@ -168,6 +168,37 @@ START_TEST(merged_hosts_have_what_either_has_and_an_iommu_if_both_do) {
 }
 END_TEST
 
+START_TEST(merged_hosts_have_the_worse_library_of_the_two) {
+        g_autoptr(HostSpec) host = host_spec_new("a"), other = host_spec_new("b");
+
+        host->nvml = NVML_MISMATCH;
+        other->nvml = NVML_NOT_LOADED;
+        g_ptr_array_add(host->nvml_lacks, g_strdup("nvmlOne"));
+        g_ptr_array_add(other->nvml_lacks, g_strdup("nvmlOther"));
+        other->driver_version = g_strdup("580.1");
+
+        ck_assert(host_spec_merge(host, other, NULL));
+        ck_assert_int_eq(host->nvml, NVML_MISMATCH);
+        ck_assert_uint_eq(host->nvml_lacks->len, 2);
+        ck_assert_str_eq(host->driver_version, "580.1");
+}
+END_TEST
+
+START_TEST(a_card_has_a_serial_number_of_its_own_and_the_same_each_time) {
+        g_autoptr(HostSpec) host = host_of("a", (const char *const[]){ "08:00.0", "09:00.0", NULL });
+        g_autoptr(HostSpec) again = host_of("a", (const char *const[]){ "08:00.0", NULL });
+        const GpuSpec *one = host->gpus->pdata[0], *other = host->gpus->pdata[1],
+                      *same = again->gpus->pdata[0];
+
+        ck_assert_str_ne(one->serial, other->serial);
+        ck_assert_str_ne(one->uuid, other->uuid);
+        ck_assert_str_eq(one->serial, same->serial);
+        ck_assert_str_eq(one->uuid, same->uuid);
+        ck_assert_uint_eq(strspn(one->serial, "0123456789"), 13);
+        ck_assert(g_str_has_prefix(one->uuid, "GPU-") && carved_uuid_is_valid(one->uuid + 4));
+}
+END_TEST
+
 START_TEST(freeing_nothing_is_no_mistake) {
         host_spec_free(NULL);
         gpu_spec_unref(NULL);
@@ -184,6 +215,8 @@ int main(void) {
         tcase_add_test(tests, merged_hosts_have_all_cards_in_order);
         tcase_add_test(tests, two_cards_at_one_address_do_not_merge);
         add_table_test(tests, merged_hosts_have_what_either_has_and_an_iommu_if_both_do, merges);
+        tcase_add_test(tests, merged_hosts_have_the_worse_library_of_the_two);
+        tcase_add_test(tests, a_card_has_a_serial_number_of_its_own_and_the_same_each_time);
         tcase_add_test(tests, freeing_nothing_is_no_mistake);
         return unit_run(tests, "host");
 }
