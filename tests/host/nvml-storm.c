@@ -105,8 +105,9 @@ static void vgpus(GRand *random) {
         while (goes_on()) {
                 unsigned vf = below(random, 20);
                 g_autofree char *command = g_strdup_printf(
-                        "cd /sys/bus/pci/devices/" CARD "/virtfn%u/nvidia && echo %u >current_vgpu_type && "
-                        "carved-simctl hold 0000:19:%02x.%u && carved-simctl release 0000:19:%02x.%u; "
+                        "cd /sys/bus/pci/devices/" CARD
+                        "/virtfn%u/nvidia || exit; echo %u >current_vgpu_type "
+                        "&& carved-simctl hold 0000:19:%02x.%u && carved-simctl release 0000:19:%02x.%u; "
                         "echo 0 >current_vgpu_type",
                         vf, 1130 + below(random, 15), (vf + 4) / 8, (vf + 4) % 8, (vf + 4) / 8, (vf + 4) % 8);
 
