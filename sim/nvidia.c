@@ -21,7 +21,7 @@ static void nvidia_finalize(void *object) {
 }
 
 unsigned nvidia_usage(const Nvidia *nvidia) {
-        unsigned usage = nvidia->pf->users + nvml_users(nvidia->pf->device.kernel, nvidia, NULL);
+        unsigned usage = nvidia->pf->users + nvml_users(nvidia->pf->device.kernel, nvidia);
 
         for (unsigned i = 0; i < nvidia->vgpus->len; i++)
                 usage += nvidia_vgpu_in_use(nvidia->vgpus->pdata[i]);

@@ -74,13 +74,13 @@ static bool is_open(const NvmlSession *session) {
         return session->busy || !session->has_died || !session->has_died(session);
 }
 
-unsigned nvml_users(Kernel *kernel, const Nvidia *nvidia, const NvmlSession *except) {
+unsigned nvml_users(Kernel *kernel, const Nvidia *nvidia) {
         unsigned n = 0;
 
         for (unsigned i = 0; i < kernel->nvml_sessions->len; i++) {
                 const NvmlSession *session = kernel->nvml_sessions->pdata[i];
 
-                if (session != except && is_open(session))
+                if (is_open(session))
                         n += g_ptr_array_find(session->cards, nvidia, NULL);
         }
 

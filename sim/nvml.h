@@ -21,8 +21,8 @@ typedef struct NvmlSession {
 NvmlSession *nvml_session_new(Kernel *kernel, int pid, unsigned uid);
 void nvml_session_free(NvmlSession *session);
 
-/* How many have this card open through NVML; with @except left out, if given. */
-unsigned nvml_users(Kernel *kernel, const Nvidia *nvidia, const NvmlSession *except);
+/* How many have this card open through NVML. */
+unsigned nvml_users(Kernel *kernel, const Nvidia *nvidia);
 
 /* The host goes down: no session outlives it. */
 void nvml_end_sessions(Kernel *kernel);
