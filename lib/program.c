@@ -21,7 +21,8 @@ static int spawn(const char *const *argv, int output, pid_t *ret) {
         posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
         posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
         posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO);
-        posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
+        /* All that is ours is closed on exec, but for the lock of the card: if we die, it is not free before
+         * the program has ended. */
         r = posix_spawn(ret, argv[0], &actions, NULL, (char **) argv, (char **) environment);
         posix_spawn_file_actions_destroy(&actions);
         return -r;
