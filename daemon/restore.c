@@ -291,8 +291,8 @@ static bool goes_on(Restore *restore, const Patient *patient, const Job *job, co
                can_start(restore, gpu, patient->settle);
 }
 
-static bool is_unbound(Restore *restore, const CarvedGpu *gpu) {
-        const CarvedIntent *intent = carved_model_intent(restore->manager->model, &gpu->address);
+static bool is_unbound(Restore *restore, const CarvedPciAddress *address) {
+        const CarvedIntent *intent = carved_model_intent(restore->manager->model, address);
 
         return intent && intent->leftover_unbound;
 }
@@ -310,8 +310,8 @@ void restore_job_over(Restore *restore, const Job *job) {
         if (patient->settle || (gpu && gpu->sync == CARVED_SYNC_SYNCED))
                 patient->due = false;
         if (gpu && !gpu->lost && job->state != JOB_CANCELLED) {
-                keep_leftovers(restore->manager, gpu);
-                if (!is_unbound(restore, gpu))
+                keep_leftovers(restore->manager, gpu); /* which may put another in its place */
+                if (!is_unbound(restore, &job->order->gpu))
                         keeper_settled(restore->manager->keeper, &job->order->gpu);
         }
         restore_check(restore);
