@@ -132,11 +132,31 @@ static GPtrArray *vgpus_of(const Job *job) {
 /* It was so already. */
 static bool is_nothing(const Job *job) {
         return job->dry_run || (job->state == JOB_DONE && job->plan && job->plan->steps->len == 0 &&
-                                !carved_plan_changes_intent(job->plan));
+                                !carved_plan_changes_intent(job->plan) &&
+                                (!job->failures || g_hash_table_size(job->failures) == 0));
+}
+
+/* What stopped it, or what a best effort went on without; NULL: nothing. */
+static char *reason_of(const Job *job) {
+        g_autoptr(GString) text = g_string_new(NULL);
+        GHashTableIter iter;
+        void *uuid, *why;
+
+        if (job->error)
+                return g_strdup(job->error->message);
+        if (!job->failures || g_hash_table_size(job->failures) == 0)
+                return NULL;
+
+        g_hash_table_iter_init(&iter, job->failures);
+        while (g_hash_table_iter_next(&iter, &uuid, &why))
+                g_string_append_printf(text, "%swithout %s: %s", text->len > 0 ? "; " : "",
+                                       *(char *) uuid ? (char *) uuid : "the card's VFs", (char *) why);
+        return g_strdup(text->str);
 }
 
 void audit_job(const Job *job) {
         g_autoptr(GPtrArray) gpus = gpus_of(job), vgpus = vgpus_of(job);
+        g_autofree char *why = reason_of(job);
         const char *verb = carved_order_kind_to_string(job->order->kind);
 
         if (is_nothing(job)) {
@@ -144,6 +164,5 @@ void audit_job(const Job *job) {
                 return;
         }
 
-        audit_log(&(AuditEntry){ verb, gpus, vgpus, job->id, job->caller, job->state,
-                                 job->error ? job->error->message : NULL });
+        audit_log(&(AuditEntry){ verb, gpus, vgpus, job->id, job->caller, job->state, why });
 }

@@ -13,7 +13,7 @@ typedef struct AuditEntry {
         uint64_t job;                  /* 0: none, it was done at once */
         const Caller *caller;          /* NULL: carved itself */
         JobState result;               /* JOB_DONE, JOB_FAILED or JOB_CANCELLED */
-        const char *why;               /* NULL: it is done */
+        const char *why;               /* NULL: it is done, and all of it */
 } AuditEntry;
 
 void audit_log(const AuditEntry *entry);
