@@ -24,6 +24,8 @@ promise "programs, data, policy and manual are in Debian's places" there \
         /usr/share/dbus-1/interfaces/org.carved1.xml /usr/share/dbus-1/system.d/org.carved1.conf \
         /usr/share/polkit-1/actions/org.carved1.policy /usr/lib/systemd/catalog/carved.catalog \
         /usr/share/man/man8/carved.8 /usr/share/man/man5/carved.conf.5 /usr/share/man/man5/org.carved1.5 \
+        /usr/share/man/man1/carvectl.1 /usr/share/bash-completion/completions/carvectl \
+        /usr/share/zsh/vendor-completions/_carvectl /usr/share/fish/vendor_completions.d/carvectl.fish \
         /usr/share/man/man1/carved-sim.1 /usr/share/man/man1/carved-simctl.1
 promise "sriov-manage is a program" test -x "$root/usr/share/carved-sim/sriov-manage"
 promise "the simulated library is where no program looks for a real one" bash -c "ls '$root'/usr/lib/*/carved-sim/libnvidia-ml.so.1 >/dev/null"

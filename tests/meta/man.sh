@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # The manual: it renders, and its examples run. $1: the source tree, $2: the build directory.
 . "$(dirname "$0")/tap.sh"
-export PATH=$2/sim:$PATH
+export PATH=$2/sim:$2/ctl:$2/daemon:$PATH
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
@@ -79,11 +79,11 @@ runs_together() { # FILE
         for n in $(seq "$(example_count "$1")"); do
                 example "$1" "$n"
         done >"$scratch/examples"
-        carved-sim --host mixed -- sh -ex "$scratch/examples" >"$scratch/out" 2>&1 </dev/null || cat "$scratch/out"
+        cd "$scratch" && carved-sim --host mixed -- sh -ex "$scratch/examples" >"$scratch/out" 2>&1 </dev/null || cat "$scratch/out"
 }
 
 page=$1/man/carved-sim.1.scd
-for name in carved-sim.1 carved.8 carved.conf.5 org.carved1.5; do
+for name in carvectl.1 carved-sim.1 carved.8 carved.conf.5 org.carved1.5; do
         promise "${name%.*}(${name##*.}) renders without a warning" renders "$1/man/$name.scd" "$2/man/$name"
 done
 promise "org.carved1(5) has every member of every interface" names_members "$1/man/org.carved1.5.scd" "$1/dbus/org.carved1.xml"
@@ -92,6 +92,10 @@ promise "carved(8) has every error" names_errors "$1/man/carved.8.scd" "$1/daemo
 promise "carved.conf(5) has every setting" names_settings "$1/man/carved.conf.5.scd" "$1/daemon/config.c"
 promise "org.carved1(5) has examples" test "$(example_count "$1/man/org.carved1.5.scd")" -ge 5
 promise "the examples of org.carved1(5) run" runs_together "$1/man/org.carved1.5.scd"
+for name in carvectl.1 carved.8 carved.conf.5; do
+        promise "${name%.*}(${name##*.}) has examples" test "$(example_count "$1/man/$name.scd")" -ge 1
+        promise "the examples of ${name%.*}(${name##*.}) run" runs_together "$1/man/$name.scd"
+done
 promise "carved-sim(1) has every option and every verb" complete "$page"
 count=$(example_count "$page")
 promise "it has examples" test "$count" -ge 5
