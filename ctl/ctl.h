@@ -21,6 +21,8 @@
 #define VGPU_HOST       "org.carved1.VgpuHost"
 #define VGPU            "org.carved1.Vgpu"
 #define JOB             "org.carved1.Job"
+#define MIG             "org.carved1.Mig"
+#define GPU_INSTANCE    "org.carved1.GpuInstance"
 #define PROPERTIES      "org.freedesktop.DBus.Properties"
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(sd_bus_message, sd_bus_message_unref)
@@ -38,7 +40,7 @@ typedef struct Ctl {
         const char *host; /* NULL: this one */
         JsonMode json;
         bool no_legend, no_pager, full, quiet, no_ask_password;
-        bool dry_run, transient, destroy_vgpus, all, xml;
+        bool dry_run, transient, destroy_vgpus, all, xml, replace;
         bool number_given;
         uint32_t number;
         const char *on, *params;

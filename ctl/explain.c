@@ -33,6 +33,9 @@ static char *advise(const Answer *a, const char *type) {
                 return g_strdup_printf("take the size that is there, or destroy all vGPUs of GPU %s", gpu);
         if (g_str_equal(code, "full"))
                 return g_strdup_printf("destroy one of GPU %s, or take another GPU", gpu);
+        if (g_str_equal(code, "no-gpu-instance"))
+                return g_strdup_printf("carvectl mig show %s, then: carvectl mig apply %s PROFILE=N", gpu,
+                                       gpu);
         if (g_str_equal(code, "on-vfio-pci"))
                 return g_strdup_printf("end the machine that has the card whole, and bind its own driver");
         if (g_str_equal(code, "no-driver"))

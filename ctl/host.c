@@ -14,9 +14,8 @@ static const struct {
         Kind kind;
         const char *interface, *name;
 } kinds[] = {
-        { KIND_GPU, GPU, "gpu" },
-        { KIND_VF, VF, "vf" },
-        { KIND_VGPU, VGPU, "vgpu" },
+        { KIND_GPU, GPU, "gpu" },    { KIND_VF, VF, "vf" },
+        { KIND_VGPU, VGPU, "vgpu" }, { KIND_INSTANCE, GPU_INSTANCE, "mig" },
         { KIND_JOB, JOB, "job" },
 };
 
@@ -235,7 +234,7 @@ Thing *host_find(const Host *host, const char *path) {
 }
 
 Thing *host_gpu_of(const Host *host, const Thing *thing) {
-        static const char *const interfaces[] = { VF, VGPU, JOB };
+        static const char *const interfaces[] = { VF, VGPU, GPU_INSTANCE, JOB };
 
         if (thing->kind == KIND_GPU)
                 return (Thing *) thing;

@@ -10,6 +10,7 @@ typedef enum Kind {
         KIND_GPU,
         KIND_VF,
         KIND_VGPU,
+        KIND_INSTANCE,
         KIND_JOB,
 } Kind;
 

@@ -43,7 +43,7 @@ static bool has_field(sd_journal *j, const char *field, const char *value) {
 static bool is_about(sd_journal *j, const char *message, char **words) {
         for (char **word = words; word && *word; word++)
                 if (strstr(message, *word) || has_field(j, "CARVED_GPU", *word) ||
-                    has_field(j, "CARVED_UUID", *word))
+                    has_field(j, "CARVED_VGPU", *word))
                         return true;
 
         return !words || !*words;

@@ -12,6 +12,6 @@ typedef struct JournalLine {
 } JournalLine;
 
 /* The last @max lines, oldest first (0: all), not less important than @priority, that name one of @words in
- * the message or in the fields CARVED_GPU and CARVED_UUID; NULL: whatever they name. An array of JournalLine;
+ * the message or in the fields CARVED_GPU and CARVED_VGPU; NULL: whatever they name. An array of JournalLine;
  * NULL: why not. */
 GArray *journal_read(char **words, int priority, unsigned max, GError **error);

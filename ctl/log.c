@@ -26,8 +26,9 @@ static bool names_of(Ctl *ctl, const char *text, GPtrArray *names, GError **erro
                 g_propagate_error(error, g_steal_pointer(&e));
                 return false;
         }
-        if (thing && thing->kind == KIND_JOB) /* "Job 12, create-vgpu, …" */
-                g_ptr_array_add(names, g_strdup_printf("Job %u,", (unsigned) thing_number(thing, JOB, "Id")));
+        if (thing && thing->kind == KIND_JOB) /* "create-vgpu on GPU …, job 12, …" */
+                g_ptr_array_add(names,
+                                g_strdup_printf(", job %u,", (unsigned) thing_number(thing, JOB, "Id")));
         else
                 g_ptr_array_add(names, g_strdup(thing ? thing_name(thing) : text));
         return true;

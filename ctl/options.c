@@ -30,6 +30,7 @@ enum {
         OPTION_DESTROY_VGPUS,
         OPTION_ALL,
         OPTION_XML,
+        OPTION_REPLACE,
         OPTION_TIMEOUT,
         OPTION_HELP,
         OPTION_VERSION,
@@ -47,7 +48,7 @@ const OptionSpec option_specs[] = {
         [OPTION_QUIET] = { "quiet", 'q', NULL, NULL, "no progress, only results and errors" },
         [OPTION_NO_ASK_PASSWORD] = { "no-ask-password", 0, NULL, NULL,
                                      "fail rather than ask for a password" },
-        [OPTION_DRY_RUN] = { "dry-run", 0, NULL, "enable disable create destroy adopt resync",
+        [OPTION_DRY_RUN] = { "dry-run", 0, NULL, "enable disable create destroy mig adopt resync",
                              "say what would be done, step by step, and do nothing" },
         [OPTION_NUMBER] = { "number", 'n', "N", "enable create log",
                             "so many: VFs (all), vGPUs (1), last lines of the log (all)" },
@@ -60,6 +61,8 @@ const OptionSpec option_specs[] = {
         [OPTION_DESTROY_VGPUS] = { "destroy-vgpus", 0, NULL, "disable", "carved's vGPUs on the VFs may go" },
         [OPTION_ALL] = { "all", 'a', NULL, "resync", "every GPU that is not as it is wanted" },
         [OPTION_XML] = { "xml", 0, NULL, "show", "what gives the vGPU to a libvirt domain" },
+        [OPTION_REPLACE] = { "replace", 0, NULL, "mig",
+                             "GPU instances that are there, and not in use, may go" },
         [OPTION_TIMEOUT] = { "timeout", 0, "SECONDS", "wait", "so long at most (120); 0: for ever" },
         [OPTION_HELP] = { "help", 'h', NULL, NULL, "this, or about a verb" },
         [OPTION_VERSION] = { "version", 0, NULL, NULL, "versions of carvectl and carved" },
@@ -190,6 +193,7 @@ static void turn_on(Ctl *ctl, int option) {
                 [OPTION_DESTROY_VGPUS] = &ctl->destroy_vgpus,
                 [OPTION_ALL] = &ctl->all,
                 [OPTION_XML] = &ctl->xml,
+                [OPTION_REPLACE] = &ctl->replace,
         };
 
         if (flags[option])

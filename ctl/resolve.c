@@ -16,6 +16,8 @@ static Wanted wanted_of(const Thing *thing) {
                 return WANT_VGPU;
         case KIND_JOB:
                 return WANT_JOB;
+        case KIND_INSTANCE:
+                return WANT_INSTANCE;
         default:
                 return 0;
         }

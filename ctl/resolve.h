@@ -12,7 +12,8 @@ typedef enum Wanted {
         WANT_VF = 1 << 1,
         WANT_VGPU = 1 << 2, /* also by the address of its VF */
         WANT_JOB = 1 << 3,
-        WANT_ANY = WANT_GPU | WANT_VF | WANT_VGPU | WANT_JOB,
+        WANT_INSTANCE = 1 << 4,
+        WANT_ANY = WANT_GPU | WANT_VF | WANT_VGPU | WANT_JOB | WANT_INSTANCE,
 } Wanted;
 
 Thing *resolve(const Host *host, const char *text, Wanted wanted, GError **error);

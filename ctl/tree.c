@@ -50,6 +50,22 @@ static void add_vgpu(Tree *tree, const Thing *vgpu) {
         }
 }
 
+/* Slices from 0: "3g.20gb  instance 1, slices 4-7" */
+static void add_instance(Tree *tree, const Thing *instance) {
+        GVariant *place = thing_value(instance, GPU_INSTANCE, "Placement");
+        uint32_t first = 0, n = 0;
+        Line *line = add_line(tree);
+
+        if (place)
+                g_variant_get(place, "(uu)", &first, &n);
+        line_add(line, STYLE_STRONG, "%s", thing_text(instance, GPU_INSTANCE, "ProfileName"));
+        line_add(line, STYLE_FAINT, "  instance %u, ", (unsigned) thing_number(instance, GPU_INSTANCE, "Id"));
+        if (n > 1)
+                line_add(line, STYLE_FAINT, "slices %u-%u", first, first + n - 1);
+        else
+                line_add(line, STYLE_FAINT, "slice %u", first);
+}
+
 /* VFs that hold nothing, one line for all of a kind. */
 static void add_vfs(Tree *tree, const Thing *gpu, GPtrArray *vfs) {
         static const struct {
@@ -98,6 +114,8 @@ static void add_gpu_title(Line *line, const Thing *gpu) {
         if (thing_has(gpu, SRIOV))
                 line_add(line, STYLE_FAINT, "  %u/%u VFs", (unsigned) thing_number(gpu, SRIOV, "NumVfs"),
                          (unsigned) thing_number(gpu, SRIOV, "TotalVfs"));
+        if (thing_flag(gpu, MIG, "Enabled"))
+                line_add(line, STYLE_FAINT, "  MIG");
         if (!g_str_equal(state, "ready"))
                 line_add(line, style_of_state(state), "  %s", state);
         if (!g_str_equal(sync, "unmanaged"))
@@ -108,7 +126,8 @@ static void add_gpu_title(Line *line, const Thing *gpu) {
 
 static void add_gpu(Tree *tree, const Thing *gpu, bool last) {
         g_autoptr(GPtrArray) vgpus = host_list(tree->host, KIND_VGPU, gpu),
-                             vfs = host_list(tree->host, KIND_VF, gpu);
+                             vfs = host_list(tree->host, KIND_VF, gpu),
+                             instances = host_list(tree->host, KIND_INSTANCE, gpu);
         unsigned columns = text_columns(tree->ctl);
         Line *title = line_new();
 
@@ -117,6 +136,8 @@ static void add_gpu(Tree *tree, const Thing *gpu, bool last) {
         line_end(title, tree->out, columns);
 
         g_ptr_array_set_size(tree->lines, 0);
+        for (unsigned i = 0; i < instances->len; i++)
+                add_instance(tree, instances->pdata[i]);
         for (unsigned i = 0; i < vgpus->len; i++)
                 add_vgpu(tree, vgpus->pdata[i]);
         add_vfs(tree, gpu, vfs);
@@ -172,6 +193,7 @@ static void print_json(Ctl *ctl, Host *host, GVariant *manager) {
         } kinds[] = { { KIND_GPU, "Gpus" },
                       { KIND_VF, "VirtualFunctions" },
                       { KIND_VGPU, "Vgpus" },
+                      { KIND_INSTANCE, "GpuInstances" },
                       { KIND_JOB, "Jobs" } };
         JsonNode *node = json_from_dict(manager);
 

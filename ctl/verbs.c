@@ -21,6 +21,8 @@ static const Verb carving[] = {
         { "disable", "GPU…", 1, MANY, verb_disable, "switches them off" },
         { "create", "TYPE", 1, 1, verb_create, "makes vGPUs, on the GPU with most room; prints their UUIDs" },
         { "destroy", "VGPU…", 1, MANY, verb_destroy, "destroys them: all or none" },
+        { "mig", "[show|mode|apply|clear] …", 0, MANY, verb_mig,
+          "cuts a GPU into GPU instances: mig mode GPU on|off, mig apply GPU PROFILE=N…" },
         { NULL },
 };
 

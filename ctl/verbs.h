@@ -45,6 +45,8 @@ bool verb_create(Ctl *ctl, char **args, GError **error);
 /* destroy.c */
 bool verb_destroy(Ctl *ctl, char **args, GError **error);
 bool verb_users(Ctl *ctl, char **args, GError **error);
+/* mig.c */
+bool verb_mig(Ctl *ctl, char **args, GError **error);
 /* keep.c */
 bool verb_adopt(Ctl *ctl, char **args, GError **error);
 bool verb_resync(Ctl *ctl, char **args, GError **error);

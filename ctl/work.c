@@ -358,8 +358,16 @@ void work_append_list(Work *w, const char *const *texts) {
         keep(w, sd_bus_message_append_strv(w->message, (char **) texts));
 }
 
+void work_open(Work *w, const char *contents) {
+        keep(w, sd_bus_message_open_container(w->message, 'a', contents));
+}
+
+void work_close(Work *w) {
+        keep(w, sd_bus_message_close_container(w->message));
+}
+
 void work_options(Work *w) {
-        keep(w, sd_bus_message_open_container(w->message, 'a', "{sv}"));
+        work_open(w, "{sv}");
 }
 
 void work_option(Work *w, const char *key, const char *type, const void *value) {

@@ -17,6 +17,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Work, work_free)
 sd_bus_message *work_call(Work *work, const char *path, const char *interface, const char *member);
 void work_append(Work *work, const char *types, ...);
 void work_append_list(Work *work, const char *const *texts); /* "as" */
+void work_open(Work *work, const char *contents);            /* an array, and its end */
+void work_close(Work *work);
 void work_options(Work *work);
 void work_option(Work *work, const char *key, const char *type, const void *value);
 void work_option_flag(Work *work, const char *key, bool value);

@@ -29,7 +29,7 @@ function __carvectl_explained
     test (count $words) -gt $i; and echo $words[(math $i + 1)]
 end
 
-set -l verbs tree list show types explain users enable disable create destroy adopt resync forget monitor wait cancel log report help
+set -l verbs tree list show types explain users enable disable create destroy mig adopt resync forget monitor wait cancel log report help
 set -l none "not __fish_seen_subcommand_from $verbs"
 
 complete -c carvectl -f
@@ -43,6 +43,7 @@ complete -c carvectl -n $none -a enable -d 'Switch VFs on'
 complete -c carvectl -n $none -a disable -d 'Switch VFs off'
 complete -c carvectl -n $none -a create -d 'Make vGPUs'
 complete -c carvectl -n $none -a destroy -d 'Destroy vGPUs'
+complete -c carvectl -n $none -a mig -d 'Cut a GPU into GPU instances'
 complete -c carvectl -n $none -a adopt -d 'Keep what somebody else made'
 complete -c carvectl -n $none -a resync -d 'Make a GPU again as it is wanted'
 complete -c carvectl -n $none -a forget -d 'Drop what is wanted of a card that is gone'
@@ -59,12 +60,15 @@ complete -c carvectl -n '__fish_seen_subcommand_from enable disable types resync
 complete -c carvectl -n '__fish_seen_subcommand_from show' -a '(__carvectl_first vfs)'
 complete -c carvectl -n '__fish_seen_subcommand_from destroy users adopt show wait log' -a '(__carvectl_vgpus)'
 complete -c carvectl -n '__fish_seen_subcommand_from cancel show wait log' -a '(__carvectl_first jobs)'
+complete -c carvectl -n '__fish_seen_subcommand_from mig; and not __fish_seen_subcommand_from mode apply clear' -a 'show mode apply clear'
+complete -c carvectl -n '__fish_seen_subcommand_from mig; and __fish_seen_subcommand_from show mode apply clear' -a '(__carvectl_gpus)'
+complete -c carvectl -n '__fish_seen_subcommand_from mode' -a 'on off'
 complete -c carvectl -n '__fish_seen_subcommand_from forget' -a '(__carvectl_first stored)'
 complete -c carvectl -n '__fish_seen_subcommand_from create' -a '(__carvectl_types)'
 complete -c carvectl -n '__fish_seen_subcommand_from explain; and test -z (__carvectl_explained)' -a '(__carvectl_gpus)'
 complete -c carvectl -n '__fish_seen_subcommand_from explain; and test -n (__carvectl_explained)' -a '(__carvectl_types (__carvectl_explained))'
 
-complete -c carvectl -n '__fish_seen_subcommand_from enable disable create destroy adopt resync' -l dry-run -d 'Only say what would be done'
+complete -c carvectl -n '__fish_seen_subcommand_from enable disable create destroy mig adopt resync' -l dry-run -d 'Only say what would be done'
 complete -c carvectl -n '__fish_seen_subcommand_from enable create log' -s n -l number -x -d 'So many'
 complete -c carvectl -n '__fish_seen_subcommand_from create' -l on -x -a '(__carvectl_gpus; __carvectl_first vfs)' -d 'There, and nowhere else'
 complete -c carvectl -n '__fish_seen_subcommand_from create adopt' -l uuid -x -d 'Its UUID'
@@ -74,6 +78,7 @@ complete -c carvectl -n '__fish_seen_subcommand_from enable create' -l transient
 complete -c carvectl -n '__fish_seen_subcommand_from disable' -l destroy-vgpus -d 'vGPUs on the VFs may go'
 complete -c carvectl -n '__fish_seen_subcommand_from resync' -s a -l all -d 'Every GPU that is not as it is wanted'
 complete -c carvectl -n '__fish_seen_subcommand_from show' -l xml -d 'What gives the vGPU to a libvirt domain'
+complete -c carvectl -n '__fish_seen_subcommand_from mig' -l replace -d 'GPU instances that are there may go'
 complete -c carvectl -n '__fish_seen_subcommand_from wait' -l timeout -x -d 'So many seconds at most'
 complete -c carvectl -s H -l host -x -a '(__fish_complete_user_at_hosts)' -d 'Speak to carved on that host'
 complete -c carvectl -l json -x -a 'pretty short off' -d JSON
