@@ -46,15 +46,15 @@ static uint32_t ask_number(NvmlReturn r, uint32_t value, uint32_t fact, uint32_t
 
 static void ask_type(const CarvedNvml *nvml, NvmlDevice *device, uint32_t id, bool mig, Answer *answer) {
         uint32_t known = 0, heads = 0, rate = 0, max = 0, profile = 0, width = 0, height = 0;
-        char name[NVML_TEXT] = "", resolution[32] = "";
-        uint32_t size = sizeof name;
+        char raw[NVML_TEXT] = "", name[NVML_TEXT], resolution[32] = "";
+        uint32_t size = sizeof raw;
         uint64_t bytes = 0;
         NvmlReturn r;
 
-        if (carved_nvml_call(nvml, get_type_name, id, name, &size) != NVML_SUCCESS)
+        if (carved_nvml_call(nvml, get_type_name, id, raw, &size) != NVML_SUCCESS)
                 return;
 
-        name[sizeof name - 1] = '\0';
+        carved_nvml_take_text(name, sizeof name, raw, sizeof raw);
         if (carved_nvml_call(nvml, get_type_framebuffer, id, &bytes) == NVML_SUCCESS)
                 known |= CARVED_TYPE_FRAMEBUFFER;
         r = carved_nvml_call(nvml, get_type_heads, id, &heads);
@@ -96,14 +96,17 @@ static void ask_mixed_size(const CarvedNvml *nvml, NvmlDevice *device, Answer *a
 }
 
 static void ask_device(const CarvedNvml *nvml, NvmlDevice *device, Answer *answer) {
+        char raw[NVML_TEXT] = "";
         NvmlReturn r;
 
-        r = carved_nvml_call(nvml, get_uuid, device, answer->uuid, sizeof answer->uuid);
-        if (r != NVML_SUCCESS)
+        r = carved_nvml_call(nvml, get_uuid, device, raw, sizeof raw);
+        if (r == NVML_SUCCESS)
+                carved_nvml_take_text(answer->uuid, sizeof answer->uuid, raw, sizeof raw);
+        else
                 fail(answer, "nvmlDeviceGetUUID", r);
         /* Boards without one are nothing wrong. */
-        if (carved_nvml_call(nvml, get_serial, device, answer->serial, sizeof answer->serial) != NVML_SUCCESS)
-                *answer->serial = '\0';
+        if (carved_nvml_call(nvml, get_serial, device, raw, sizeof raw) == NVML_SUCCESS)
+                carved_nvml_take_text(answer->serial, sizeof answer->serial, raw, sizeof raw);
         answer->mig = carved_nvml_read_mig(nvml, device, &r);
         if (r != NVML_SUCCESS)
                 fail(answer, "what MIG is like", r);

@@ -50,7 +50,7 @@ static NvmlReturn get_profile3(const CarvedNvml *nvml, NvmlDevice *device, uint3
         if (r != NVML_SUCCESS)
                 return r;
         *ret = (Profile){ p.id, p.slices, p.instances, p.memory_mb, "" };
-        g_strlcpy(ret->name, p.name, MIN(sizeof ret->name, sizeof p.name));
+        carved_nvml_take_text(ret->name, sizeof ret->name, p.name, sizeof p.name);
         return r;
 }
 
@@ -61,7 +61,7 @@ static NvmlReturn get_profile2(const CarvedNvml *nvml, NvmlDevice *device, uint3
         if (r != NVML_SUCCESS)
                 return r;
         *ret = (Profile){ p.id, p.slices, p.instances, p.memory_mb, "" };
-        g_strlcpy(ret->name, p.name, MIN(sizeof ret->name, sizeof p.name));
+        carved_nvml_take_text(ret->name, sizeof ret->name, p.name, sizeof p.name);
         return r;
 }
 
@@ -189,19 +189,20 @@ static void read_uuids(const CarvedNvml *nvml, NvmlDevice *device, CarvedMig *mi
         for (uint32_t i = 0; i < MIN(max, NVML_INSTANCES_MAX); i++) {
                 CarvedGpuInstance *instance;
                 NvmlDevice *part = NULL;
-                char uuid[NVML_TEXT] = "";
+                char raw[NVML_TEXT] = "", uuid[NVML_TEXT] = "";
                 uint32_t id = 0;
 
                 if (carved_nvml_call(nvml, get_mig_device, device, i, &part) != NVML_SUCCESS ||
                     carved_nvml_call(nvml, get_instance_id, part, &id) != NVML_SUCCESS ||
-                    carved_nvml_call(nvml, get_uuid, part, uuid, sizeof uuid) != NVML_SUCCESS)
+                    carved_nvml_call(nvml, get_uuid, part, raw, sizeof raw) != NVML_SUCCESS)
                         continue;
+                carved_nvml_take_text(uuid, sizeof uuid, raw, sizeof raw);
                 instance = (CarvedGpuInstance *) carved_mig_find_instance(mig, id);
-                if (instance) {
+                if (instance && *uuid) {
                         unsigned n = g_strv_length(instance->uuids);
 
                         instance->uuids = g_renew(char *, instance->uuids, n + 2);
-                        instance->uuids[n] = g_strndup(uuid, sizeof uuid - 1);
+                        instance->uuids[n] = g_strdup(uuid);
                         instance->uuids[n + 1] = NULL;
                 }
         }

@@ -136,3 +136,16 @@ NvmlReturn carved_nvml_find(const CarvedNvml *nvml, const CarvedPciAddress *addr
                    address->function);
         return carved_nvml_call(nvml, find_device, text, ret);
 }
+
+void carved_nvml_take_text(char *to, size_t to_size, const char *from, size_t size) {
+        size_t len = strnlen(from, size);
+
+        *to = '\0';
+        if (len == size || len >= to_size)
+                return;
+        for (size_t i = 0; i < len; i++)
+                if (!g_ascii_isprint(from[i]))
+                        return;
+        memcpy(to, from, len);
+        to[len] = '\0';
+}

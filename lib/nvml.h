@@ -176,6 +176,10 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(CarvedNvml, carved_nvml_close)
 /* By its address on the PCI bus. */
 NvmlReturn carved_nvml_find(const CarvedNvml *nvml, const CarvedPciAddress *address, NvmlDevice **ret);
 
+/* A text that the library wrote into @from, of @size bytes: "" where that is no text, since what it leaves in
+ * a buffer when it fails, or is broken, can be anything. */
+void carved_nvml_take_text(char *to, size_t to_size, const char *from, size_t size);
+
 /* Instances of one profile: @max is the array's size. The library knows nothing of that size, and writes as
  * many as there are. */
 #define NVML_INSTANCES_MAX 64U
