@@ -37,8 +37,9 @@ int options_read_labels(sd_bus_message *message, GStrv *ret, sd_bus_error *error
 }
 
 static int read_value(sd_bus_message *message, const Option *option, sd_bus_error *error) {
-        static const char *const signatures[] = { "b", "s", "a{ss}" };
+        static const char *const signatures[] = { "b", "s", "a{ss}", "u" };
         const char *contents = NULL;
+        uint32_t number = 0;
         int r, truth;
         char type;
 
@@ -63,6 +64,10 @@ static int read_value(sd_bus_message *message, const Option *option, sd_bus_erro
                 break;
         case OPTION_LABELS:
                 r = options_read_labels(message, option->target, error);
+                break;
+        case OPTION_NUMBER:
+                r = sd_bus_message_read(message, "u", &number);
+                *(int64_t *) option->target = number;
                 break;
         }
         return r < 0 ? r : sd_bus_message_exit_container(message);

@@ -16,6 +16,7 @@ typedef enum OptionKind {
         OPTION_BOOL,   /* bool */
         OPTION_STRING, /* const char *, as long as the message */
         OPTION_LABELS, /* GStrv, to be freed */
+        OPTION_NUMBER, /* int64_t, from a `u` */
 } OptionKind;
 
 typedef struct Option {

@@ -37,6 +37,7 @@ static int method_create_vgpu(sd_bus_message *message, void *userdata, sd_bus_er
         const char *type, *uuid = NULL, *params = "";
         Target *t = userdata;
         JobCall call = { 0 };
+        int64_t placement = -1;
         bool persist = true;
         int r;
 
@@ -44,6 +45,7 @@ static int method_create_vgpu(sd_bus_message *message, void *userdata, sd_bus_er
         const Option options[] = { ORDER_OPTIONS(&call),
                                    { "uuid", OPTION_STRING, &uuid },
                                    { "params", OPTION_STRING, &params },
+                                   { "placement-id", OPTION_NUMBER, &placement },
                                    { "labels", OPTION_LABELS, &order->labels },
                                    { "persist", OPTION_BOOL, &persist },
                                    { NULL } };
@@ -58,6 +60,8 @@ static int method_create_vgpu(sd_bus_message *message, void *userdata, sd_bus_er
 
         order->type = g_strdup(type);
         order->params = g_strdup(params);
+        order->placed = placement >= 0;
+        order->placement_id = order->placed ? (uint32_t) placement : 0;
         order->transient = !persist;
         order->vf_index = t->vf ? (int32_t) t->vf->index : -1;
         return order_place(t->manager, g_steal_pointer(&order), &call, message, error);

@@ -105,6 +105,37 @@ static bool check_create(const CarvedModel *model, const CarvedGpu *gpu, const C
         return *ret_vf != NULL;
 }
 
+#define PLACEMENT_PARAM "vgpu-placement-id"
+
+/* The driver looks at it when a VM starts, and not before: what is no place fails the VM. */
+static bool check_placement(const CarvedGpu *gpu, const CarvedOrder *order, GError **error) {
+        char address[CARVED_PCI_ADDRESS_MAX];
+
+        if (!order->placed)
+                return true;
+        if (strstr(order->params, PLACEMENT_PARAM)) {
+                g_set_error(error, CARVED_ERROR, CARVED_ERROR_INVALID_ARGS,
+                            "The placement is given twice: as placement-id, and in the parameters");
+                return false;
+        }
+        if (gpu->mixed_size > 0)
+                return true;
+
+        g_set_error(error, CARVED_ERROR, CARVED_ERROR_NOT_SUPPORTED,
+                    "GPU %s takes no placement id: it has them only while it can have vGPUs of several sizes",
+                    carved_pci_address_format(&gpu->address, address));
+        return false;
+}
+
+/* Also the placement is one of the plugin's parameters. NULL: none. */
+static char *params_of(const CarvedOrder *order) {
+        if (order->placed)
+                return g_strdup_printf("%s%s" PLACEMENT_PARAM "=%u", order->params, *order->params ? "," : "",
+                                       order->placement_id);
+
+        return *order->params ? g_strdup(order->params) : NULL;
+}
+
 static CarvedWanted *want(const CarvedGpu *gpu, const CarvedVf *vf, const CarvedOrder *order,
                           unsigned index) {
         const CarvedType *type = gpu->types->pdata[index];
@@ -112,7 +143,7 @@ static CarvedWanted *want(const CarvedGpu *gpu, const CarvedVf *vf, const Carved
                                                  vf ? vf->framework : gpu->framework, type->id);
 
         wanted->type_name = g_strdup(type->name);
-        wanted->params = *order->params ? g_strdup(order->params) : NULL;
+        wanted->params = params_of(order);
         wanted->labels = order->labels && *order->labels ? g_strdupv(order->labels) : NULL;
         wanted->old_override = vf ? g_strdup(vf->override) : NULL;
         wanted->transient = order->transient;
@@ -161,7 +192,7 @@ CarvedPlan *plan_create(const CarvedModel *model, const CarvedOrder *order, GErr
                 return g_steal_pointer(&plan);
         if (there)
                 at.vf_index = there->vf_index; /* wanted for long: where it was */
-        if (!check_create(model, gpu, &at, &vf, &type, error))
+        if (!check_create(model, gpu, &at, &vf, &type, error) || !check_placement(gpu, order, error))
                 return NULL;
         if (*order->params && vf && vf->framework == CARVED_FRAMEWORK_VF_PASSTHROUGH) {
                 g_set_error(error, CARVED_ERROR, CARVED_ERROR_NOT_SUPPORTED, "A whole VF has no parameters");

@@ -50,10 +50,11 @@ char *carved_order_key(const CarvedOrder *order) {
                         *params = g_strescape(order->params ?: "", NULL);
         char address[CARVED_PCI_ADDRESS_MAX];
 
-        return g_strdup_printf("%s\n%s\n%d\n%u\n%d%d%d%d\n%s\n%s\n%s\n%s\n%s", order_kinds[order->kind],
+        return g_strdup_printf("%s\n%s\n%d\n%u\n%d%d%d%d\n%d%u\n%s\n%s\n%s\n%s\n%s", order_kinds[order->kind],
                                carved_pci_address_format(&order->gpu, address), order->vf_index, order->count,
-                               order->destroy_vgpus, order->transient, order->replace, order->compute, type,
-                               uuids ?: "", params, labels ?: "", layout ?: "");
+                               order->destroy_vgpus, order->transient, order->replace, order->compute,
+                               order->placed, order->placement_id, type, uuids ?: "", params, labels ?: "",
+                               layout ?: "");
 }
 
 void carved_plan_free(CarvedPlan *plan) {

@@ -33,6 +33,8 @@ typedef struct CarvedOrder {
         GStrv uuids;          /* create, set params: one; destroy: those */
         bool uuid_given;      /* create: by the caller, so that asking again is safe */
         char *type, *params;
+        bool placed; /* create: at @placement_id in the card's memory; else the driver chooses */
+        uint32_t placement_id;
         char *adopt_as; /* adopt: the UUID that it gets; NULL: its own */
         GStrv labels;
         uint32_t count; /* enable: how many; 0: all. Set MIG, mixed size: on. Destroy instance: its id */

@@ -90,7 +90,8 @@ START_TEST(nobody_has_the_library_open_while_sriov_manage_runs) {
         ck_assert_int_eq(simctl_do("log", "clear"), 0);
         job = client_call(client, first, "org.carved1.Sriov", "DisableVfs", NULL, "a{sv}", 2, "destroy-vgpus",
                           "b", true, "no-block", "b", true);
-        seen = shell("timeout 10 bash -c 'until carved-simctl log | grep -q unbindLock; do sleep 0.02; done'");
+        seen = shell(
+                "timeout 10 bash -c 'until carved-simctl log | grep -q unbindLock; do sleep 0.02; done'");
         /* Somebody asks for a look at another card meanwhile: it has what it knew. */
         done = client_call(client, other, GPU, "Refresh", &error, "a{sv}", 0);
         ck_assert_ptr_nonnull(done);

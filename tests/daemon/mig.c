@@ -449,6 +449,10 @@ START_TEST(vgpus_of_several_sizes_need_it_to_be_switched_on) {
                           NULL, &text_));
         REFUSE(cut_mixed(client, card->path, false, &text_), "Conflict",
                "Mixed sizes of GPU * can't be switched while it has vGPUs: *");
+        MUST(carve_destroy(client, A, &text_));
+        MUST(carve_call(client, card->path, "org.carved1.VgpuHost", "CreateVgpu", &text_, "sa{sv}",
+                        cut->sliced, 2, "uuid", "s", A, "placement-id", "u", 20));
+        await_vgpu(client, A, "Params", "vgpu-placement-id=20");
 
         sim_reboot(client);
         await_gpu(client, card->path, "SyncState", "synced");
