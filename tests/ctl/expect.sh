@@ -42,7 +42,7 @@ start() { # PATTERN COMMAND…
 }
 
 until_said() { # PATTERN
-        timeout 20 bash -c 'until grep -qE -- "$1" "$2"; do sleep 0.02; done' until "$1" "$scratch/said" ||
+        timeout 60 bash -c 'until grep -qE -- "$1" "$2"; do sleep 0.02; done' until "$1" "$scratch/said" ||
                 { echo "'$1' never came:"; cat "$scratch/said"; }
 }
 
@@ -50,7 +50,7 @@ until_said() { # PATTERN
 ends() { # WANTED PATTERN…
         local status=0
 
-        timeout 20 tail --pid="$pid" -s 0.05 -f /dev/null || echo "it never ended"
+        timeout 60 tail --pid="$pid" -s 0.05 -f /dev/null || echo "it never ended"
         wait "$pid" || status=$?
         said_as "$status" "$@"
 }

@@ -25,14 +25,14 @@ but_not_change() {
 }
 
 a_job_is_followed_to_its_end() {
-        slow 1s
+        slow 3s
         expect 0 '^step 1 of 4: Keep' '^step 4 of 4: Wait' -- carvectl enable $plain
         expect 0 '^0000:05:01.0 ' -- carvectl list vfs
         expect 0 -- carvectl disable $plain
 }
 
 who_interrupts_is_told_what_goes_on() {
-        slow 1s
+        slow 3s
         start '^step 2 of 4' carvectl enable $plain
         kill -INT "$pid"
         ends 130 '^carvectl: Interrupted. job/[0-9]+ goes on without carvectl: Switching VFs of GPU 0000:05:00.0 on' \
@@ -43,7 +43,7 @@ who_interrupts_is_told_what_goes_on() {
 }
 
 who_repeats_joins() {
-        slow 1s
+        slow 3s
         start '^step 2 of 4' carvectl enable $plain
         carvectl enable $plain >"$scratch/second" 2>&1
         ends 0
@@ -53,7 +53,7 @@ who_repeats_joins() {
 }
 
 a_job_can_be_cancelled() {
-        slow 1s
+        slow 3s
         start '^step 2 of 4' carvectl enable $plain
         expect 0 -- carvectl cancel "$(carvectl list jobs --no-legend | sed -n 's/ .*running.*//p')"
         ends_cancelled
@@ -88,7 +88,7 @@ a_carved_that_hangs_is_told_before_long() {
 }
 
 also_when_it_had_begun_to_work() {
-        slow 2s
+        slow 5s
         start '^step 2 of 4' env SYSTEMD_BUS_TIMEOUT=1 carvectl enable $plain
         kill -STOP "$(carved-simctl daemon pid)"
         ends 1 '^carvectl: carved does not answer any more: Switching VFs'
@@ -98,7 +98,7 @@ also_when_it_had_begun_to_work() {
 }
 
 a_carved_that_dies_is_told() {
-        slow 1s
+        slow 3s
         start '^step 2 of 4' carvectl enable $plain
         carved-simctl daemon kill
         ends 1 '^carvectl: carved ended while job/[0-9]+ was under way: Switching VFs' '^→ What was under way is finished or undone'

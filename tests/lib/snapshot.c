@@ -71,7 +71,9 @@ static void put_vf(const char *vf, const char *virtfn) {
 
 static void set_up(void) {
         root = g_dir_make_tmp("carved-snapshot-XXXXXX", NULL);
-        host = (CarvedHost){ .sysfs = root, .vgpu_config = "/nonexistent", .nvml = "/nonexistent", .machine_id = { 1 } };
+        host = (CarvedHost){
+                .sysfs = root, .vgpu_config = "/nonexistent", .nvml = "/nonexistent", .machine_id = { 1 }
+        };
         put(PF "vendor", "0x10de\n");
         put(PF "device", "0x25b6\n");
         put(PF "subsystem_vendor", "0x10de\n");
