@@ -106,6 +106,8 @@ list_waiting() {
                 [ "$(uname -m)" != x86_64 ] || printf 'crashes, %s\tcrash %s\n' "$each" "$each"
         done
         printf 'a crowd for two minutes\ton_host scale:8x16x4 daemon-crowd 120\n'
+        printf 'every code of every call of the library\ton_host h100 daemon-mig-fault long\n'
+        printf 'cards that are cut, all of it\ton_host a100 daemon-mig a100 long\n'
         for each in l40s/late a2/late l40s/fail a2/fail plain/late plain/fail t4/late t4/fail l40s/always a2/always plain/always \
                 t4/always; do
                 printf 'every write goes wrong, %s\ton_host %s daemon-fault %s %s some\n' "$each" "${each%/*}" "${each%/*}" "${each#*/}"

@@ -201,6 +201,33 @@ START_TEST(every_call_of_the_library_can_fail) {
 }
 END_TEST
 
+/* The worker goes on for a while after the daemon: its work is undone as well. */
+START_TEST(what_was_half_cut_when_carved_was_killed_is_undone) {
+        g_autofree char *asked = layout(), *before = NULL, *now = NULL;
+        g_autoptr(GVariant) job = NULL;
+
+        must(mode_on);
+        before = state();
+        ck_assert_int_eq(simctl_do("log", "clear"), 0);
+        ck_assert_int_eq(simctl_do("delay", "nvml/nvmlDeviceCreateGpuInstanceWithPlacement", "1s", "nth=2"),
+                         0);
+        job = client_call(client, H100, MIG, "ApplyLayout", NULL, "a{su}a{sv}", 2, cut->three, 1, cut->one, 1,
+                          1, "no-block", "b", true);
+        g_free(shell("timeout 20 bash -c 'until carved-simctl log | grep -q "
+                     "\"CreateComputeInstance.*SUCCESS\"; do "
+                     "sleep 0.02; done'"));
+        client = client_free(client);
+        ck_assert_int_eq(simctl_do("daemon", "kill"), 0);
+        ck_assert_int_eq(simctl_do("daemon", "start"), 0);
+        client = client_new();
+        await_manager(client, "running");
+        await_gpu(client, H100, "SyncState", "synced");
+        now = state();
+        ck_assert_str_eq(before, now);
+        ck_assert(client_wait(client, 10000, journal_is_empty, NULL));
+}
+END_TEST
+
 int main(int argc, char **argv) {
         Suite *suite = suite_create("mig-fault");
         TCase *tcase = tcase_create("mig-fault");
@@ -212,6 +239,7 @@ int main(int argc, char **argv) {
         for (int i = 0; i < (int) G_N_ELEMENTS(operations); i++)
                 if (is_long || operations[i].always)
                         tcase_add_loop_test(tcase, every_call_of_the_library_can_fail, i, i + 1);
+        tcase_add_test(tcase, what_was_half_cut_when_carved_was_killed_is_undone);
         client_add_last_test(tcase);
         suite_add_tcase(suite, tcase);
         return tap_run(suite);
