@@ -152,8 +152,9 @@ coverage() {
 }
 
 is_covered() { # DIRECTORY PERCENT
+        # Not --output /dev/null: gcovr tries its output file, and removes it.
         gcovr --root . --filter "$1/" --add-tracefile build-coverage/covered.json --print-summary --fail-under-line "$2" \
-                --output /dev/null
+                --output build-coverage/covered.txt
 }
 
 analyse_cppcheck() {
