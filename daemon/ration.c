@@ -9,7 +9,7 @@
 /* What all have together, of a second of the clock; and what one can save up. */
 #define ALL_PERCENT  25
 #define SAVED_USEC   ((int64_t) 20 * 1000)
-#define UNKNOWN_USEC ((int64_t) 5 * 1000) /* of a connection as long as nobody knows whose it is */
+#define UNKNOWN_USEC ((int64_t) 1 * 1000) /* of a connection as long as nobody knows whose it is */
 
 /* What is said costs, too. */
 #define BYTES_PER_USEC 20
