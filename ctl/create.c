@@ -113,7 +113,7 @@ bool verb_create(Ctl *ctl, char **args, GError **error) {
                 g_ptr_array_add(jobs, job);
         }
         if (ctl->dry_run) {
-                work_print_plans(ctl, jobs);
+                work_print(ctl, jobs);
                 return true;
         }
         return print_created(ctl, list, error);

@@ -48,10 +48,7 @@ bool verb_destroy(Ctl *ctl, char **args, GError **error) {
         if (!job)
                 return false;
         g_ptr_array_add(jobs, job);
-        if (ctl->dry_run)
-                work_print_plans(ctl, jobs);
-        else
-                work_print_jobs(ctl, jobs);
+        work_print(ctl, jobs);
         return true;
 }
 

@@ -82,6 +82,14 @@ Thing *thing_new(const char *path, GVariant *interfaces) {
 
 /* ---- reading, straight from the message: there may be thousands ---- */
 
+static bool leave(sd_bus_message *m, unsigned containers) {
+        while (containers-- > 0)
+                if (sd_bus_message_exit_container(m) < 0)
+                        return false;
+
+        return true;
+}
+
 static bool read_properties(sd_bus_message *m, Thing *thing, const char *interface) {
         const char *name, *contents;
         GVariant *value;
@@ -97,7 +105,7 @@ static bool read_properties(sd_bus_message *m, Thing *thing, const char *interfa
                 if (!value)
                         return false;
                 thing_add(thing, interface, name, value);
-                if (sd_bus_message_exit_container(m) < 0 || sd_bus_message_exit_container(m) < 0)
+                if (!leave(m, 2)) /* the variant, the entry */
                         return false;
         }
         return sd_bus_message_exit_container(m) >= 0;

@@ -76,7 +76,7 @@ GArray *journal_read(char **words, int priority, unsigned max, GError **error) {
                 g_set_error(error, CTL_ERROR, CTL_FAILED, "The journal can't be read: %s", g_strerror(-r));
                 return NULL;
         }
-        while ((max == 0 || lines->len < max) && (r = sd_journal_previous(j)) > 0)
+        while ((max == 0 || lines->len < max) && sd_journal_previous(j) > 0)
                 take(j, words, priority, lines);
 
         for (unsigned i = 0; i < lines->len / 2; i++) {

@@ -38,14 +38,6 @@ static Thing *run_on_gpu(Work *work, const Thing *gpu, const char *method, const
         return work_run(work, doing, error);
 }
 
-static bool print_result(Ctl *ctl, GPtrArray *jobs) {
-        if (ctl->dry_run)
-                work_print_plans(ctl, jobs);
-        else
-                work_print_jobs(ctl, jobs);
-        return true;
-}
-
 /* ---- adopt ---- */
 
 static bool adopt_vgpu(Ctl *ctl, Work *work, const Thing *vgpu, GError **error) {
@@ -107,7 +99,8 @@ bool verb_adopt(Ctl *ctl, char **args, GError **error) {
                         return false;
                 g_ptr_array_add(jobs, job);
         }
-        return print_result(ctl, jobs);
+        work_print(ctl, jobs);
+        return true;
 }
 
 /* ---- resync ---- */
@@ -160,7 +153,7 @@ bool verb_resync(Ctl *ctl, char **args, GError **error) {
                 if (e && !first)
                         first = g_steal_pointer(&e);
         }
-        print_result(ctl, jobs);
+        work_print(ctl, jobs);
         if (!first)
                 return true;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 
 #include "fail.h"
@@ -143,4 +144,21 @@ void link_ear_clear(Ear *ear) {
         ear->signals = sd_bus_slot_unref(ear->signals);
         ear->owner = sd_bus_slot_unref(ear->owner);
         ear->end = sd_bus_slot_unref(ear->end);
+}
+
+bool link_catch_ends(Ctl *ctl, sd_event_source *sources[static 2], sd_event_signal_handler_t handler,
+                     void *userdata, GError **error) {
+        static const int signals[] = { SIGINT, SIGTERM };
+        sigset_t both;
+        int r = 0;
+
+        sigemptyset(&both);
+        for (unsigned i = 0; i < G_N_ELEMENTS(signals); i++)
+                sigaddset(&both, signals[i]);
+        sigprocmask(SIG_BLOCK, &both, NULL);
+        for (unsigned i = 0; r >= 0 && i < G_N_ELEMENTS(signals); i++)
+                r = sd_event_add_signal(ctl->event, &sources[i], signals[i], handler, userdata);
+        if (r < 0)
+                fail_from_bus(error, NULL, r);
+        return r >= 0;
 }

@@ -29,5 +29,9 @@ bool link_listen(Ctl *ctl, Ear *ear, sd_bus_message_handler_t on_signal, sd_bus_
                  sd_bus_message_handler_t on_end, void *userdata, GError **error);
 void link_ear_clear(Ear *ear);
 
+/* Ctrl-C and SIGTERM go to @handler instead of ending us. */
+bool link_catch_ends(Ctl *ctl, sd_event_source *sources[static 2], sd_event_signal_handler_t handler,
+                     void *userdata, GError **error);
+
 /* How long an answer that needs no work may take. */
 uint64_t link_patience_usec(Ctl *ctl);

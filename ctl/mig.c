@@ -162,10 +162,7 @@ static bool run(Ctl *ctl, Work *work, const Thing *gpu, const char *doing, GErro
         if (!job)
                 return false;
         g_ptr_array_add(jobs, job);
-        if (ctl->dry_run)
-                work_print_plans(ctl, jobs);
-        else
-                work_print_jobs(ctl, jobs);
+        work_print(ctl, jobs);
         return true;
 }
 

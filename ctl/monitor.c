@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -158,24 +157,19 @@ static int on_end(sd_event_source *s, const struct signalfd_siginfo *si, void *u
 }
 
 bool verb_monitor(Ctl *ctl, char **args, GError **error) {
+        sd_event_source *ends[2] = { NULL, NULL };
         Monitor m = { .ctl = ctl };
-        sigset_t both;
         int r;
 
-        sigemptyset(&both);
-        sigaddset(&both, SIGINT);
-        sigaddset(&both, SIGTERM);
-        sigprocmask(SIG_BLOCK, &both, NULL);
-        if (!link_listen(ctl, &m.ear, on_signal, on_owner, on_disconnected, &m, error))
+        if (!link_listen(ctl, &m.ear, on_signal, on_owner, on_disconnected, &m, error) ||
+            !link_catch_ends(ctl, ends, on_end, NULL, error))
                 return false;
-        r = sd_event_add_signal(ctl->event, NULL, SIGINT, on_end, NULL);
-        if (r >= 0)
-                r = sd_event_add_signal(ctl->event, NULL, SIGTERM, on_end, NULL);
-        if (r >= 0 && !ctl->quiet)
+        if (!ctl->quiet)
                 fprintf(stderr, "Watching carved; Ctrl-C ends it.\n");
-        if (r >= 0)
-                r = sd_event_loop(ctl->event);
+        r = sd_event_loop(ctl->event);
         link_ear_clear(&m.ear);
+        for (unsigned i = 0; i < G_N_ELEMENTS(ends); i++)
+                sd_event_source_disable_unref(ends[i]);
         if (r == 0)
                 return true;
 

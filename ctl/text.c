@@ -35,12 +35,16 @@ static GArray *pieces_new(void) {
         return pieces;
 }
 
-static void add_piece(GArray *pieces, Style style, const char *format, va_list args) {
-        Piece piece = { style, g_str_equal(format, "%s") ? g_strdup(va_arg(args, const char *))
-                                                         : g_strdup_vprintf(format, args) };
+static Piece *add_piece(GArray *pieces, Style style, char *text) {
+        Piece piece = { style, text };
 
         g_array_append_val(pieces, piece);
+        return &g_array_index(pieces, Piece, pieces->len - 1);
 }
+
+/* Nearly all of them are one text, and there may be thousands. */
+#define FORMAT(format, args)                                                                                 \
+        (g_str_equal(format, "%s") ? g_strdup(va_arg(args, const char *)) : g_strdup_vprintf(format, args))
 
 /* Most of what there is to say is ASCII, and there may be thousands of lines of it. */
 static size_t plain_length(const char *text) {
@@ -115,7 +119,7 @@ void line_add(Line *line, Style style, const char *format, ...) {
         va_list args;
 
         va_start(args, format);
-        add_piece(line->pieces, style, format, args);
+        add_piece(line->pieces, style, FORMAT(format, args));
         va_end(args);
 }
 
@@ -169,9 +173,8 @@ void table_add(Table *table, Style style, const char *format, ...) {
         va_list args;
 
         va_start(args, format);
-        add_piece(table->cells, style, format, args);
+        piece = add_piece(table->cells, style, FORMAT(format, args));
         va_end(args);
-        piece = &g_array_index(table->cells, Piece, table->cells->len - 1);
         if (!*piece->text) {
                 g_free(piece->text);
                 *piece = (Piece){ STYLE_FAINT, g_strdup("-") };

@@ -59,10 +59,7 @@ static bool switch_all(Ctl *ctl, char **args, bool on, GError **error) {
         }
         if (!work)
                 return false;
-        if (ctl->dry_run)
-                work_print_plans(ctl, jobs);
-        else
-                work_print_jobs(ctl, jobs);
+        work_print(ctl, jobs);
         return true;
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,7 +20,7 @@ struct Work {
         Progress *progress;
         Ear ear;
         sd_bus_slot *call, *ping, *look;
-        sd_event_source *on_int, *on_term, *tick, *silence;
+        sd_event_source *ends[2], *tick, *silence;
         sd_bus_message *message; /* being prepared, its options open */
         int prepared;            /* first failure of that, or 0 */
         GHashTable *finished;    /* path → JobFinished's arguments: may come before the reply */
@@ -260,22 +259,12 @@ static int on_end(sd_event_source *s, const struct signalfd_siginfo *si, void *u
 
 /* ---- life ---- */
 
-static int open_sources(Work *w) {
+static int open_timers(Work *w) {
         uint64_t patience = link_patience_usec(w->ctl);
         sd_event *event = w->ctl->event;
-        sigset_t both;
         int r;
 
-        sigemptyset(&both);
-        sigaddset(&both, SIGINT);
-        sigaddset(&both, SIGTERM);
-        sigprocmask(SIG_BLOCK, &both, NULL);
-
-        r = sd_event_add_signal(event, &w->on_int, SIGINT, on_end, w);
-        if (r >= 0)
-                r = sd_event_add_signal(event, &w->on_term, SIGTERM, on_end, w);
-        if (r >= 0)
-                r = sd_event_add_time_relative(event, &w->tick, CLOCK_MONOTONIC, TICK_USEC, 0, on_tick, w);
+        r = sd_event_add_time_relative(event, &w->tick, CLOCK_MONOTONIC, TICK_USEC, 0, on_tick, w);
         if (r >= 0)
                 r = sd_event_add_time_relative(event, &w->silence, CLOCK_MONOTONIC, patience, 0, on_silence,
                                                w);
@@ -290,9 +279,10 @@ Work *work_new(Ctl *ctl, GError **error) {
         w->progress = progress_new(ctl);
         w->finished =
                 g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify) g_variant_unref);
-        if (!link_listen(ctl, &w->ear, on_signal, on_owner, on_disconnected, w, error))
+        if (!link_listen(ctl, &w->ear, on_signal, on_owner, on_disconnected, w, error) ||
+            !link_catch_ends(ctl, w->ends, on_end, w, error))
                 return NULL;
-        r = open_sources(w);
+        r = open_timers(w);
         if (r < 0) {
                 fail_from_bus(error, NULL, r);
                 return NULL;
@@ -320,8 +310,8 @@ Work *work_free(Work *w) {
 
         forget_call(w);
         link_ear_clear(&w->ear);
-        sd_event_source_disable_unref(w->on_int);
-        sd_event_source_disable_unref(w->on_term);
+        for (unsigned i = 0; i < G_N_ELEMENTS(w->ends); i++)
+                sd_event_source_disable_unref(w->ends[i]);
         sd_event_source_disable_unref(w->tick);
         sd_event_source_disable_unref(w->silence);
         g_hash_table_unref(w->finished);
@@ -446,19 +436,16 @@ GVariant *work_run_plain(Work *w, const char *doing, GError **error) {
 
 /* ---- what came of it ---- */
 
-void work_print_jobs(Ctl *ctl, GPtrArray *jobs) {
-        if (ctl->json != JSON_OFF)
-                json_print(ctl, json_from_things(jobs));
-}
-
-void work_print_plans(Ctl *ctl, GPtrArray *jobs) {
+void work_print(Ctl *ctl, GPtrArray *jobs) {
         g_autoptr(GString) out = g_string_new(NULL);
         unsigned n = 0;
 
         if (ctl->json != JSON_OFF) {
-                work_print_jobs(ctl, jobs);
+                json_print(ctl, json_from_things(jobs));
                 return;
         }
+        if (!ctl->dry_run)
+                return;
         for (unsigned i = 0; i < jobs->len; i++) {
                 g_autofree const char **plan =
                         g_variant_get_strv(thing_value(jobs->pdata[i], JOB, "Plan"), NULL);

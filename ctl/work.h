@@ -31,8 +31,5 @@ Thing *work_run(Work *work, const char *doing, GError **error);
 /* The same for calls that make no job; the reply's arguments. */
 GVariant *work_run_plain(Work *work, const char *doing, GError **error);
 
-/* The plan of a dry run, on standard output, or its jobs as JSON. */
-void work_print_plans(Ctl *ctl, GPtrArray *jobs);
-
-/* For those that print nothing else: the jobs as JSON, if JSON is wanted. */
-void work_print_jobs(Ctl *ctl, GPtrArray *jobs);
+/* What came of it: of a dry run the plan, on standard output; of all else only JSON, if JSON is wanted. */
+void work_print(Ctl *ctl, GPtrArray *jobs);

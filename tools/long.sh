@@ -120,7 +120,7 @@ list_working() {
         local each
 
         printf 'valgrind on the unit tests\tmemcheck\n'
-        for each in lib daemon sim; do
+        for each in lib daemon sim ctl; do
                 printf 'clang-tidy on %s\tanalyse_tidy %s\n' "$each" "$each"
         done
         printf 'cppcheck\tanalyse_cppcheck\n'
@@ -160,8 +160,8 @@ is_covered() { # DIRECTORY PERCENT
 analyse_cppcheck() {
         cppcheck --quiet --error-exitcode=1 --enable=warning,portability --inline-suppr \
                 --suppress=missingIncludeSystem --library=gtk --std=c11 \
-                '-DG_DEFINE_QUARK(a,b)=' '-DG_GNUC_PRINTF(a,b)=' '-DG_DEFINE_AUTOPTR_CLEANUP_FUNC(a,b)=' -I lib -I sim -I daemon \
-                lib daemon sim tests/host
+                '-DG_DEFINE_QUARK(a,b)=' '-DG_GNUC_PRINTF(a,b)=' '-DG_DEFINE_AUTOPTR_CLEANUP_FUNC(a,b)=' -I lib -I sim -I daemon -I ctl \
+                lib daemon sim ctl tests/host
 }
 
 analyse_tidy() { # DIRECTORY

@@ -16,7 +16,15 @@ there() {
         done
 }
 
+# Names of things, and no more: what decides and what writes is the daemon's.
+only_a_client() { # CARVECTL
+        nm "$1" | grep -E ' T (carved_(plan|model|policy|snapshot|sysfs|store|intent|step)_|manager_|jobs_|worker_)'
+        readelf -d "$1" | grep -E 'NEEDED.*lib(udev|pci|fuse3)'
+        nm "$1" | grep -q ' T carved_pci_address_parse$' || echo "symbols can't be read from $1"
+}
+
 promise "it installs into an empty root" install_it "$2"
+promise "carvectl has nothing of the daemon, and of lib only addresses and UUIDs" only_a_client "$2/ctl/carvectl"
 promise "programs, data, policy and manual are in Debian's places" there \
         /usr/bin/carvectl /usr/bin/carved-sim /usr/bin/carved-simctl /usr/include/carved-sim/simctl.h \
         /usr/share/carved-sim/hosts/mixed.json /usr/share/carved-sim/boards/a2.json /usr/share/carved-sim/sriov-manage \
