@@ -117,6 +117,9 @@ who_waits_waits_over_a_restart() {
 }
 
 a_monitor_goes_on_over_a_restart() {
+        carvectl monitor >"$scratch/people" 2>&1 </dev/null &
+        people=$!
+        timeout 20 bash -c 'until grep -q Watching "$1"; do sleep 0.02; done' until "$scratch/people"
         carvectl monitor --json=short >"$scratch/said" 2>&1 </dev/null &
         pid=$!
         until_said Watching
@@ -129,8 +132,17 @@ a_monitor_goes_on_over_a_restart() {
         until_said '"Event":"finished"'
         kill -INT "$pid"
         ends 0
+        carvectl destroy dd67 -q
+        # Behind those that it has to say: it is gone when the last is there.
+        timeout 20 bash -c 'until grep -q "removed  *gpu/0000_3b_00_0/vgpu/dd6772a8" "$1"; do sleep 0.02; done' until "$scratch/people"
+        kill -TERM "$people"
+        wait "$people" || echo "for people: exit code $?"
+        for pattern in ' gone +/org/carved1  carved has left the bus' ' back +/org/carved1  carved is on the bus' \
+                ' added +gpu/0000_3b_00_0/vgpu/dd6772a8_[0-9a-f_]*  GRID T4-4Q active' ' changed +gpu/0000_3b_00_0 .*State=' \
+                ' finished +job/[0-9]+  done'; do
+                grep -qE -- "$pattern" "$scratch/people" || { echo "'$pattern' is not in:"; cat "$scratch/people"; }
+        done
         tail -n +2 "$scratch/said" | jq -e . >/dev/null || cat "$scratch/said"
-        expect 0 -- carvectl destroy dd67
 }
 
 a_bus_that_is_not_there_is_told() {
