@@ -31,7 +31,8 @@ Patrol *patrol_free(Patrol *patrol) {
 
 static bool needs_looks(const CarvedGpu *gpu) {
         return !gpu->lost &&
-               (gpu->sync != CARVED_SYNC_UNMANAGED || gpu->framework == CARVED_FRAMEWORK_VENDOR_VFIO);
+               (gpu->sync != CARVED_SYNC_UNMANAGED || gpu->framework == CARVED_FRAMEWORK_VENDOR_VFIO ||
+                (gpu->mig && gpu->mig->enabled));
 }
 
 static int on_timer(sd_event_source *s, uint64_t usec, void *userdata) {

@@ -258,11 +258,30 @@ void restore_consider_all(Restore *restore) {
         restore_check(restore);
 }
 
+/* The same of how it is cut: an instance that holds a vGPU by now. */
+static void keep_cut(const CarvedGpu *gpu, const CarvedIntent *intent, GArray *layout,
+                     CarvedIntentChange *change) {
+        const GArray *left = intent ? intent->leftover_instances : NULL;
+
+        if (left && left->len > 0) {
+                if (intent->layout)
+                        g_array_append_vals(layout, intent->layout->data, intent->layout->len);
+                g_array_append_vals(layout, left->data, left->len);
+                change->set_layout = true;
+                change->layout = layout;
+        }
+        if (intent && gpu->mig && (change->set_layout || intent->leftover_mig >= 0) && intent->mig < 0) {
+                change->set_mig = true;
+                change->mig = gpu->mig->pending;
+        }
+}
+
 /* What was half made and is in use by now stays, and is wanted from now on: nothing in use is ever removed.
  */
 static void keep_leftovers(Manager *m, const CarvedGpu *gpu) {
         const CarvedIntent *intent = carved_model_intent(m->model, &gpu->address);
         g_autoptr(GPtrArray) adds = g_ptr_array_new_with_free_func((GDestroyNotify) carved_wanted_free);
+        g_autoptr(GArray) layout = g_array_new(FALSE, FALSE, sizeof(CarvedWantedInstance));
         CarvedIntentChange change = { .adds = adds, .identity = gpu->identity };
         CarvedUpdate update = { .kind = CARVED_UPDATE_INTENT, .address = gpu->address, .intent = &change };
 
@@ -276,8 +295,10 @@ static void keep_leftovers(Manager *m, const CarvedGpu *gpu) {
                 kept->leftover = false;
                 g_ptr_array_add(adds, kept);
         }
-        if (intent && (adds->len > 0 || intent->leftover_vfs)) {
-                change.set_vfs = gpu->num_vfs > 0 && intent->vfs < 0;
+        keep_cut(gpu, intent, layout, &change);
+        if (intent && (adds->len > 0 || intent->leftover_vfs || change.set_layout || change.set_mig)) {
+                change.set_vfs =
+                        gpu->num_vfs > 0 && intent->vfs < 0 && (adds->len > 0 || intent->leftover_vfs);
                 change.vfs = (int32_t) gpu->num_vfs;
                 manager_apply(m, &update);
         }

@@ -190,6 +190,7 @@ static void change_mig(CarvedIntent *intent, const CarvedIntentChange *change) {
                 intent->leftover_mig = -1;
         }
         if (change->set_layout) {
+                g_clear_pointer(&intent->leftover_instances, g_array_unref);
                 g_clear_pointer(&intent->layout, g_array_unref);
                 intent->layout =
                         change->layout && change->layout->len > 0 ? g_array_copy(change->layout) : NULL;

@@ -10,9 +10,9 @@
 #include "nvml-lock.h"
 
 /* -1: not had. What can't be made can't be waited for either. */
-static int take(const char *directory, const char *name, int how) {
+static int take(const char *directory, const char *name, int how, int flags) {
         g_autofree char *path = g_build_filename(directory, name, NULL);
-        _cleanup_close_ int fd = open(path, O_RDWR | O_CREAT | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC, 0600);
+        _cleanup_close_ int fd = open(path, O_RDWR | O_CREAT | O_NOCTTY | O_NOFOLLOW | flags, 0600);
 
         if (fd < 0)
                 return -1;
@@ -26,8 +26,8 @@ bool carved_nvml_lock(CarvedNvmlLock *lock, const char *directory, bool wait) {
         if (!directory)
                 return true;
 
-        lock->mutex = take(directory, "nvml-mutex.lock", LOCK_EX);
-        lock->room = take(directory, "nvml.lock", wait ? LOCK_EX : LOCK_EX | LOCK_NB);
+        lock->mutex = take(directory, "nvml-mutex.lock", LOCK_EX, O_CLOEXEC);
+        lock->room = take(directory, "nvml.lock", wait ? LOCK_EX : LOCK_EX | LOCK_NB, O_CLOEXEC);
         if (lock->room >= 0 || wait)
                 return true;
 
@@ -36,8 +36,9 @@ bool carved_nvml_lock(CarvedNvmlLock *lock, const char *directory, bool wait) {
 }
 
 void carved_nvml_keep_out(CarvedNvmlLock *lock, const char *directory) {
+        /* Not O_CLOEXEC: if this process dies under the program, the program goes on, and so does this. */
         if (directory)
-                lock->room = take(directory, "nvml.lock", LOCK_SH);
+                lock->room = take(directory, "nvml.lock", LOCK_SH, 0);
 }
 
 void carved_nvml_unlock(CarvedNvmlLock *lock) {
