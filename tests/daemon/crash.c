@@ -22,6 +22,7 @@ static const char *const faults[] = { "ENOSPC", "EIO", "short", "ENOSPC always",
 static const char *host;
 static unsigned count; /* 0: all */
 static uint32_t seed;
+static unsigned stride; /* of the faults of the store, so many are one */
 
 typedef struct Point {
         char plan[64];
@@ -134,7 +135,7 @@ START_TEST(what_can_not_be_stored_is_refused_and_not_done) {
         if (!trial)
                 return;
         for (unsigned i = 0; i < G_N_ELEMENTS(faults); i++)
-                for (unsigned nth = 1; try_fault(trial, faults[i], nth); nth++)
+                for (unsigned nth = 1 + (seed + i) % stride; try_fault(trial, faults[i], nth); nth += stride)
                         tries++;
         ck_assert_msg(tries > 0, "%s: nothing is stored", trial_name(trial));
         printf("# %s %s: %u faults of the store\n", host, trial_name(trial), tries);
@@ -150,6 +151,7 @@ int main(int argc, char **argv) {
         host = argv[1];
         count = (unsigned) strtoul(argv[2], NULL, 10); /* `all` is no number */
         seed = argc > 3 ? (uint32_t) strtoul(argv[3], NULL, 10) : g_random_int();
+        stride = argc > 4 ? (unsigned) strtoul(argv[4], NULL, 10) : 1;
         printf("# seed %u\n", seed);
         fflush(stdout);
         tcase_set_timeout(tcase, 1800);
