@@ -178,20 +178,25 @@ static GVariant *form_request(Keeper *k, Task *task) {
 
 static void finish(Keeper *k, KeeperResult result, const char *text);
 
+/* What the store says of it: nothing, or what it is not sure of. */
+static void written(Keeper *k, GVariant *said) {
+        const char *unsure = g_variant_get_string(said, NULL);
+
+        finish(k, *unsure ? KEEPER_UNSURE : KEEPER_KEPT, unsure);
+}
+
 /* Memory is no disk: what goes with a reboot needs no process to wait for it. */
 static void write_now(Keeper *k, GVariant *request) {
-        g_autoptr(GVariant) ops = g_variant_ref_sink(request), result = NULL;
+        g_autoptr(GVariant) ops = g_variant_ref_sink(request), said = NULL;
         g_autoptr(GError) error = NULL;
-        const char *unsure;
 
-        result = store_process_write(ops, &error);
-        if (!result) {
+        said = store_process_write(ops, &error);
+        if (!said) {
                 finish(k, KEEPER_FAILED, error->message);
                 return;
         }
-        g_variant_ref_sink(result);
-        unsure = g_variant_get_string(result, NULL);
-        finish(k, *unsure ? KEEPER_UNSURE : KEEPER_KEPT, unsure);
+        g_variant_ref_sink(said);
+        written(k, said);
 }
 
 static void begin(Keeper *k) {
@@ -378,11 +383,8 @@ static void on_worker(Worker *worker, WorkerEvent event, GVariant *value, const 
                         finish(k, KEEPER_UNSURE, text);
         } else if (event == WORKER_FAILED || !g_variant_is_of_type(value, G_VARIANT_TYPE_STRING))
                 finish(k, KEEPER_FAILED, text ?: "the worker process answered nonsense");
-        else {
-                const char *unsure = g_variant_get_string(value, NULL);
-
-                finish(k, *unsure ? KEEPER_UNSURE : KEEPER_KEPT, unsure);
-        }
+        else
+                written(k, value);
 }
 
 int keeper_new(Manager *m, Keeper **ret) {
