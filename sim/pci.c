@@ -82,14 +82,12 @@ static Device *root_port(Kernel *kernel, const CarvedPciAddress *below) {
         return &port->device;
 }
 
-PciDevice *pci_new_function(Kernel *kernel, GpuSpec *spec, const CarvedPciAddress *address, PciDevice *physfn,
-                            unsigned vf_index) {
-        Device *above = address->bus == 0 ? NULL : root_port(kernel, address);
+static PciDevice *new_function(Kernel *kernel, Device *above, GpuSpec *spec, const CarvedPciAddress *address,
+                               PciDevice *physfn) {
         PciDevice *pci = pci_new(kernel, above, address);
 
         pci->spec = gpu_spec_ref(spec);
         pci->physfn = object_ref(physfn);
-        pci->vf_index = vf_index;
         pci->vendor = spec->vendor;
         pci->device_id = physfn ? spec->vf_device : spec->device;
         pci->subsystem_vendor = spec->subsystem_vendor;
@@ -110,6 +108,15 @@ PciDevice *pci_new_function(Kernel *kernel, GpuSpec *spec, const CarvedPciAddres
         return pci;
 }
 
+/* Beside its PF, whatever its bus number: a port that is on its way out takes both along. */
+PciDevice *pci_new_vf(PciDevice *pf, unsigned index) {
+        CarvedPciAddress address = gpu_spec_vf_address(pf->spec, index);
+        PciDevice *vf = new_function(pf->device.kernel, pf->device.parent, pf->spec, &address, pf);
+
+        vf->vf_index = index;
+        return vf;
+}
+
 /* The last card may still be on its way out of the slot. */
 static bool slot_is_free(Kernel *kernel, const CarvedPciAddress *address) {
         for (unsigned i = 0; i < kernel->pci->devices->len; i++) {
@@ -127,12 +134,14 @@ static bool slot_is_free(Kernel *kernel, const CarvedPciAddress *address) {
 }
 
 PciDevice *pci_plug(Kernel *kernel, GpuSpec *spec) {
+        Device *above;
         PciDevice *pci;
 
         if (!slot_is_free(kernel, &spec->address))
                 return NULL;
 
-        pci = pci_new_function(kernel, spec, &spec->address, NULL, 0);
+        above = spec->address.bus == 0 ? NULL : root_port(kernel, &spec->address);
+        pci = new_function(kernel, above, spec, &spec->address, /* physfn= */ NULL);
 
         device_announce(&pci->device);
 

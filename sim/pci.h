@@ -25,7 +25,7 @@ struct PciDevice {
         struct Nvidia *nvidia;   /* while the nvidia driver has it: state of the GPU (a VF: its PF's) */
         struct MdevParent *mdev; /* while it is an mdev parent */
         unsigned users;          /* who has it open: VFIO users of a VF, clients of a GPU */
-        bool leaving;            /* on its way out: nothing new below it */
+        bool leaving;            /* on its way out: no new card below it */
         bool publishing;         /* its vGPU types are on their way */
         bool lost;               /* a VF its vendor driver was taken from by hand: useless until made anew */
 
@@ -59,9 +59,8 @@ bool pci_unplug(PciDevice *pci);
 
 PciDevice *pci_find(Kernel *kernel, const char *address);
 
-/* Used by SR-IOV: one function, its files there, not yet announced. */
-PciDevice *pci_new_function(Kernel *kernel, GpuSpec *spec, const CarvedPciAddress *address, PciDevice *physfn,
-                            unsigned vf_index);
+/* Used by SR-IOV: its files are there, it is not yet announced. */
+PciDevice *pci_new_vf(PciDevice *pf, unsigned index);
 
 /* Waits until nobody has it open: what the removal of a device in use does, for ever if need be. */
 void pci_wait_idle(PciDevice *pci, const char *what);

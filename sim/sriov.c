@@ -14,8 +14,7 @@ static void virtfn_name(char buf[static 16], unsigned index) {
 
 static void add_vf(PciDevice *pf, unsigned index) {
         Kernel *kernel = pf->device.kernel;
-        CarvedPciAddress address = gpu_spec_vf_address(pf->spec, index);
-        PciDevice *vf = pci_new_function(kernel, pf->spec, &address, pf, index);
+        PciDevice *vf = pci_new_vf(pf, index);
         char name[16];
 
         virtfn_name(name, index);

@@ -10,6 +10,7 @@
 
 #define A2    "bus/pci/devices/0000:08:00.0"
 #define PLAIN "bus/pci/devices/0000:05:00.0"
+#define PORT  "devices/pci0000:00/0000:00:05.0"
 #define T4    "bus/pci/devices/0000:3b:00.0"
 #define TYPE  T4 "/mdev_supported_types/nvidia-319"
 #define UUID  "12345678-0000-0000-0000-00000000000a"
@@ -83,13 +84,33 @@ START_TEST(a_port_takes_its_card_along_and_a_rescan_brings_both_back) {
         Bench *bench = bench_new("plain");
 
         assert_stores(bench, PLAIN "/sriov_numvfs", "4");
-        assert_stores(bench, "devices/pci0000:00/0000:00:05.0/remove", "1");
+        assert_stores(bench, PORT "/remove", "1");
         ck_assert_uint_eq(bench_count(bench, "bus/pci/devices"), 0);
         ck_assert_uint_eq(bench_count(bench, "bus/pci/drivers/plaingpu"), 2); /* bind, unbind */
 
         assert_stores(bench, "bus/pci/rescan", "1");
         ck_assert(bench_exists(bench, PLAIN "/driver"));
         assert_stores(bench, PLAIN "/sriov_numvfs", "4");
+        bench_free(bench);
+}
+END_TEST
+
+START_TEST(vfs_that_come_while_their_port_leaves_go_with_it) {
+        Bench *bench = bench_new("plain");
+        Device *card = &pci_find(bench->kernel, "0000:05:00.0")->device;
+        Writer remove = { bench, PORT "/remove", "1" };
+        GThread *thread;
+
+        /* The port has begun to leave, and waits for its card. */
+        device_lock(card);
+        thread = start(&remove);
+        wait_for(bench, PORT "/remove", false);
+        assert_stores(bench, PLAIN "/sriov_numvfs", "4");
+        ck_assert_uint_eq(bench_count(bench, "bus/pci/devices"), 1 + 1 + 4);
+        device_unlock(card);
+
+        ck_assert_int_eq(finish(thread, &remove), 0);
+        ck_assert_uint_eq(bench_count(bench, "bus/pci/devices"), 0);
         bench_free(bench);
 }
 END_TEST
@@ -314,6 +335,7 @@ int main(void) {
 
         tcase_add_test(tests, a_card_on_its_way_out_is_not_found_by_a_rescan);
         tcase_add_test(tests, a_port_takes_its_card_along_and_a_rescan_brings_both_back);
+        tcase_add_test(tests, vfs_that_come_while_their_port_leaves_go_with_it);
         tcase_add_test(tests, a_card_takes_the_types_of_vfs_without_driver_along);
         tcase_add_test(tests, a_port_is_nothing_for_nvidia);
         tcase_add_test(tests, a_vgpu_is_not_taken_from_its_driver_while_it_is_made);
