@@ -25,12 +25,7 @@ static int bind_store(void *owner, const Attr *attr, const char *text, size_t le
 
         object_ref(device);
         device_lock(device);
-        if (device->gone || driver->dir->removed)
-                r = -ENODEV;
-        else if (device->driver)
-                r = -EBUSY;
-        else
-                r = device_bind(device, driver);
+        r = device_bind(device, driver);
         device_unlock(device);
         object_unref(device);
         return r < 0 ? r : 0;
@@ -61,10 +56,7 @@ static int probe_store(void *owner, const Attr *attr, const char *text, size_t l
                 return -ENODEV;
 
         object_ref(device);
-        device_lock(device);
-        if (!device->gone)
-                device_attach(device);
-        device_unlock(device);
+        device_attach(device);
         object_unref(device);
         return 0;
 }

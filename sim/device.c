@@ -87,8 +87,11 @@ int device_bind(Device *device, Driver *driver) {
         g_autofree char *operation = g_strdup_printf("/driver/%s/probe/%s", driver->name, device->name);
         int r;
 
-        if (driver->unloading)
+        /* Whoever asks may have waited for the device's lock, and much may have happened meanwhile. */
+        if (device->gone || driver->unloading)
                 return -ENODEV;
+        if (device->driver)
+                return -EBUSY;
 
         /* The core links device and driver before it probes: probe code may look at them. */
         driver->bound++;
@@ -123,7 +126,9 @@ int device_bind(Device *device, Driver *driver) {
         return 1;
 }
 
-int device_attach(Device *device) {
+static int attach(Device *device) {
+        if (device->gone)
+                return 0;
         if (device->driver)
                 return 1;
 
@@ -135,6 +140,15 @@ int device_attach(Device *device) {
         }
 
         return 0;
+}
+
+int device_attach(Device *device) {
+        int r;
+
+        device_lock(device);
+        r = attach(device);
+        device_unlock(device);
+        return r;
 }
 
 void device_release(Device *device) {
@@ -195,7 +209,7 @@ static GPtrArray *environment(Device *device, const char *action) {
 void device_uevent(Device *device, const char *action, const char *const *extra) {
         g_autoptr(GPtrArray) env = NULL;
 
-        if (device->kernel->booting || !device->kernel->uevents)
+        if (device->kernel->booting)
                 return;
 
         env = environment(device, action);
@@ -204,7 +218,8 @@ void device_uevent(Device *device, const char *action, const char *const *extra)
 
         /* Whoever hears of it looks at once: names that are gone must be gone for them too. */
         kernel_flush_names(device->kernel);
-        uevents_send(device->kernel->uevents, device, env);
+        if (device->kernel->uevents)
+                uevents_send(device->kernel->uevents, device, env);
 }
 
 static int uevent_show(void *owner, const Attr *attr, GString *out) {

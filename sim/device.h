@@ -79,8 +79,9 @@ void device_announce(Device *device);
 /* Class devices: /sys/class/CLASS/NAME. */
 void device_link_class(Device *device, const char *class);
 
-/* Looks for a driver and binds it: 1 bound, 0 none matched, or -errno of the probe. */
+/* Looks for a driver and binds it: 1 bound, 0 none matched, or -errno of the probe. Takes the device lock. */
 int device_attach(Device *device);
+/* With the device lock. -ENODEV if one of them has gone, -EBUSY if it has a driver. */
 int device_bind(Device *device, Driver *driver);
 void device_release(Device *device); /* unbind; may sleep while in use */
 void device_unregister(Device *device);

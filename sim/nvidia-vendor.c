@@ -202,6 +202,7 @@ void nvidia_vendor_publish(Nvidia *nvidia, PciDevice *vf) {
 void nvidia_vendor_withdraw(PciDevice *vf) {
         Vgpu *vgpu;
 
+        device_lock(&vf->device); /* what is just being published must be there to be taken back */
         pci_wait_idle(vf, "Relaying device request to user");
         vgpu = vgpu_of(vf);
         if (vgpu)
@@ -209,4 +210,5 @@ void nvidia_vendor_withdraw(PciDevice *vf) {
         node_remove_child(vf->device.dir, "nvidia");
         g_clear_pointer(&vf->vfio, vfio_unregister);
         vf->nvidia = NULL;
+        device_unlock(&vf->device);
 }

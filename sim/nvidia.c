@@ -44,16 +44,6 @@ static bool lacks_types(const PciDevice *on) {
         return spec->framework != FRAMEWORK_NONE && (!spec->no_vgpud || on->device.kernel->vgpud_ran);
 }
 
-/* Shows the card's types on one function, as its framework does. A VF that has no driver by then is
- * registered as an mdev parent all the same, under its bus's name (`pci-713`): probe_vf() puts that right
- * when the driver comes. */
-static void publish(Nvidia *nvidia, PciDevice *on) {
-        if (on->spec->framework == FRAMEWORK_MDEV)
-                nvidia_mdev_publish(nvidia, on);
-        else if (on->device.driver == nvidia->pf->device.driver)
-                nvidia_vendor_publish(nvidia, on);
-}
-
 static void withdraw(PciDevice *on) {
         if (on->mdev)
                 nvidia_mdev_withdraw(on);
@@ -63,6 +53,29 @@ static void withdraw(PciDevice *on) {
 
 static bool still_there(Kernel *kernel, Nvidia *nvidia, uint64_t boot) {
         return kernel->boot == boot && nvidia->pf->nvidia == nvidia && !nvidia->leaving;
+}
+
+/* Its VFIO device is announced on the way: nobody may take the VF, or the driver from it, meanwhile. */
+static void publish_vendor(Nvidia *nvidia, PciDevice *vf, uint64_t boot) {
+        Driver *driver = nvidia->pf->device.driver;
+
+        if (vf->device.driver != driver)
+                return;
+
+        device_lock(&vf->device);
+        if (still_there(vf->device.kernel, nvidia, boot) && lacks_types(vf) && vf->device.driver == driver)
+                nvidia_vendor_publish(nvidia, vf);
+        device_unlock(&vf->device);
+}
+
+/* Shows the card's types on one function, as its framework does. A VF that has no driver by then is
+ * registered as an mdev parent all the same, under its bus's name (`pci-713`): probe_vf() puts that right
+ * when the driver comes. */
+static void publish(Nvidia *nvidia, PciDevice *on, uint64_t boot) {
+        if (on->spec->framework == FRAMEWORK_MDEV)
+                nvidia_mdev_publish(nvidia, on);
+        else
+                publish_vendor(nvidia, on, boot);
 }
 
 typedef struct TypesWork {
@@ -81,7 +94,7 @@ static void types_of(Kernel *kernel, Nvidia *nvidia, PciDevice *on) {
         on->publishing = true;
         if (rules_apply(kernel, RULE_WRITE, operation, NULL) == 0 && still_there(kernel, nvidia, boot) &&
             lacks_types(on))
-                publish(nvidia, on);
+                publish(nvidia, on, boot);
         on->publishing = false;
 }
 
@@ -195,7 +208,6 @@ static int probe_pf(PciDevice *pf) {
 
 static int probe_vf(PciDevice *vf) {
         Kernel *kernel = vf->device.kernel;
-        Nvidia *nvidia = vf->physfn->nvidia;
 
         if (vf->spec->no_vgpu_driver) {
                 kernel_log(kernel, "NVRM: Ignoring probe for VF %s", vf->device.name);
@@ -206,13 +218,15 @@ static int probe_vf(PciDevice *vf) {
                            vf->device.name);
                 return -EPERM;
         }
-        if (!nvidia)
-                return -EAGAIN; /* put off until the PF has its driver */
 
-        /* Types that were registered too early carry the wrong name. */
+        /* Types that were registered too early carry the wrong name. That may wait, and the PF lose its
+         * driver. */
         if (vf->mdev)
                 nvidia_mdev_withdraw(vf);
-        start_types(nvidia, vf);
+        if (!vf->physfn->nvidia)
+                return -EAGAIN; /* put off until the PF has its driver */
+
+        start_types(vf->physfn->nvidia, vf);
         return 0;
 }
 

@@ -90,7 +90,7 @@ int nvidia_placement_check(const Vgpu *vgpu); /* 0 or -EINVAL */
 /* nvidia-mdev.c, nvidia-vendor.c: the two ways to show vGPUs on a function of the card. */
 void nvidia_mdev_publish(Nvidia *nvidia, PciDevice *on);
 void nvidia_mdev_withdraw(PciDevice *on);
-void nvidia_vendor_publish(Nvidia *nvidia, PciDevice *vf);
+void nvidia_vendor_publish(Nvidia *nvidia, PciDevice *vf); /* with the device lock */
 void nvidia_vendor_withdraw(PciDevice *vf);
 
 /* nvidia-proc.c */

@@ -50,18 +50,23 @@ static void pci_add_files(PciDevice *pci, Node *dir) {
         }
 }
 
-static Device *root_port(Kernel *kernel, const CarvedPciAddress *below) {
+static PciDevice *find_port(Kernel *kernel, const CarvedPciAddress *below) {
+        for (unsigned i = 0; i < kernel->pci->devices->len; i++) {
+                PciDevice *port = kernel->pci->devices->pdata[i];
+
+                if (!port->spec && !port->leaving && port->address.domain == below->domain &&
+                    port->config[0x19] == below->bus) /* secondary bus */
+                        return port;
+        }
+
+        return NULL;
+}
+
+static void make_port(Kernel *kernel, const CarvedPciAddress *below) {
         CarvedPciAddress address = { .domain = below->domain };
         char name[CARVED_PCI_ADDRESS_MAX];
         unsigned slot = below->bus - 1U;
         PciDevice *port;
-
-        for (unsigned i = 0; i < kernel->pci->devices->len; i++) {
-                port = kernel->pci->devices->pdata[i];
-                if (!port->spec && !port->leaving && port->address.domain == below->domain &&
-                    port->config[0x19] == below->bus) /* secondary bus */
-                        return &port->device;
-        }
 
         do {
                 address.device = (uint8_t) (1 + slot % 31);
@@ -79,7 +84,6 @@ static Device *root_port(Kernel *kernel, const CarvedPciAddress *below) {
         device_announce(&port->device);
         device_attach(&port->device);
         object_unref(port); /* the bus has it */
-        return &port->device;
 }
 
 static PciDevice *new_function(Kernel *kernel, Device *above, GpuSpec *spec, const CarvedPciAddress *address,
@@ -133,24 +137,40 @@ static bool slot_is_free(Kernel *kernel, const CarvedPciAddress *address) {
         return true;
 }
 
+/* The slot is free and the port above it there, both at once: to wait for the one, or to tell of the other,
+ * gives others the time to take them. */
+static bool find_place(Kernel *kernel, const CarvedPciAddress *address, Device **ret_above) {
+        PciDevice *port = NULL;
+
+        while (slot_is_free(kernel, address)) {
+                if (address->bus > 0)
+                        port = find_port(kernel, address);
+                if (port || address->bus == 0) {
+                        *ret_above = port ? &port->device : NULL;
+                        return true;
+                }
+                make_port(kernel, address);
+        }
+
+        return false;
+}
+
 PciDevice *pci_plug(Kernel *kernel, GpuSpec *spec) {
         Device *above;
         PciDevice *pci;
 
-        if (!slot_is_free(kernel, &spec->address))
+        if (!find_place(kernel, &spec->address, &above))
                 return NULL;
 
-        above = spec->address.bus == 0 ? NULL : root_port(kernel, &spec->address);
         pci = new_function(kernel, above, spec, &spec->address, /* physfn= */ NULL);
-
+        if (spec->driver && !g_str_equal(spec->driver, spec->home_driver))
+                pci->device.driver_override = g_strdup(spec->driver);
         device_announce(&pci->device);
 
         device_lock(&pci->device);
-        if (spec->driver && !g_str_equal(spec->driver, spec->home_driver))
-                pci->device.driver_override = g_strdup(spec->driver);
         if (spec->driver)
                 device_attach(&pci->device);
-        if (spec->vfs_on && pci->num_vfs == 0)
+        if (spec->vfs_on && pci->num_vfs == 0 && !pci->device.gone)
                 sriov_enable(pci, spec->total_vfs);
         device_unlock(&pci->device);
 

@@ -110,12 +110,14 @@ static char *free_name(Kernel *kernel) {
 VfioDevice *vfio_register(Device *of, IommuGroup *group) {
         Kernel *kernel = of->kernel;
         VfioDevice *vfio = g_new0(VfioDevice, 1);
-        g_autofree char *name = free_name(kernel);
-        g_autofree char *node = g_strdup_printf("vfio/devices/%s", name);
+        g_autofree char *name = NULL, *node = NULL;
 
         vfio->of = object_ref(of);
         vfio->group = group_get(kernel, group->number);
 
+        /* Not before: a group that is announced gives others the time to take the name. */
+        name = free_name(kernel);
+        node = g_strdup_printf("vfio/devices/%s", name);
         vfio->device = g_new0(Device, 1);
         device_init(vfio->device, kernel, of, NULL, "vfio-dev", name, cdev_finalize);
         device_add_files(vfio->device, node_make_path(of->dir, "vfio-dev"));

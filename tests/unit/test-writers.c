@@ -21,7 +21,9 @@ static const struct {
 
 static Bench *bench;
 
+/* Somebody has looked at everything: when it goes, the file system must be told. */
 static void collect(Node *node, GPtrArray *files) {
+        node->lookups = 1;
         if (node->kind == NODE_FILE && node->attr->store)
                 g_ptr_array_add(files, node);
         for (unsigned i = 0; node->children && i < node->children->len; i++)
@@ -112,22 +114,41 @@ static void *writer(void *data) {
         return NULL;
 }
 
-START_TEST(nothing_that_anybody_writes_brings_the_kernel_down) {
+/* What the file system does, which gives the lock up for that. */
+static void tell_names(Kernel *kernel) {
+        g_ptr_array_set_size(kernel->tree->stale, 0);
+        kernel_unlock(kernel);
+        g_thread_yield();
+        kernel_lock(kernel);
+}
+
+static void write_at_once(unsigned host, void (*flush_names)(Kernel *kernel)) {
         GThread *threads[THREADS];
 
-        bench = bench_new(hosts[_i].host);
-        if (hosts[_i].vfs)
-                bench_enable_vfs(bench, hosts[_i].vfs, 8);
+        bench = bench_new(hosts[host].host);
+        if (hosts[host].vfs)
+                bench_enable_vfs(bench, hosts[host].vfs, 8);
+        bench->kernel->flush_names = flush_names;
         bench->kernel->pace = (Pace){ .vfs_on = 1, .pf_probe = 1, .types = 1, .vgpu = 1 };
 
         kernel_unlock(bench->kernel);
         for (unsigned i = 0; i < THREADS; i++)
-                threads[i] = g_thread_new("writer", writer, GUINT_TO_POINTER(100 * (unsigned) _i + i));
+                threads[i] = g_thread_new("writer", writer, GUINT_TO_POINTER(100 * host + i));
         for (unsigned i = 0; i < THREADS; i++)
                 g_thread_join(threads[i]);
         kernel_lock(bench->kernel);
         bench_settle(bench);
         bench_free(bench);
+}
+
+START_TEST(nothing_that_anybody_writes_brings_the_kernel_down) {
+        write_at_once((unsigned) _i, /* flush_names= */ NULL);
+}
+END_TEST
+
+/* Every event is a moment in which all may change. */
+START_TEST(nor_while_names_that_are_gone_are_told) {
+        write_at_once((unsigned) _i, tell_names);
 }
 END_TEST
 
@@ -135,5 +156,6 @@ int main(void) {
         TCase *tests = tcase_create("writers");
 
         add_table_test(tests, nothing_that_anybody_writes_brings_the_kernel_down, hosts);
+        add_table_test(tests, nor_while_names_that_are_gone_are_told, hosts);
         return unit_run(tests, "writers");
 }
