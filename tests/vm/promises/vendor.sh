@@ -28,7 +28,7 @@ another_size_is_refused_in_words() { # promise
         create 1155 $UUID
         refused TypeNotAvailable create 1145 $OTHER
         create 1165 $OTHER
-        refused TypeNotAvailable create 1155 aaaaaaaa-0000-4000-8000-000000000001
+        refused NoCapacity create 1155 aaaaaaaa-0000-4000-8000-000000000001
 }
 
 a_typed_vf_in_use_keeps_its_type() { # promise
