@@ -156,19 +156,23 @@ static GVariant *ask(const void *data) {
 
 /* ---- in the worker ---- */
 
+/* Whoever asks holds every card of the host for that moment, also against somebody else's sriov-manage. So
+ * not after each switch of VFs, but only where that loses something: GPU instances, and mixed sizes. */
 bool carved_nvml_is_due(GVariant *memory, const CarvedGpu *gpu) {
         g_autoptr(GVariant) mig = NULL;
         gboolean enabled = FALSE;
+        int32_t mixed_size;
+        const char *error;
         uint32_t num_vfs;
 
         if (!memory || !g_variant_is_of_type(memory, G_VARIANT_TYPE(CARVED_NVML_ANSWER)))
                 return true;
 
-        g_variant_get(memory, "(usssm@" CARVED_MIG_TYPE "ia(usutuusuu))", &num_vfs, NULL, NULL, NULL, &mig,
-                      NULL, NULL);
+        g_variant_get(memory, "(u&sssm@" CARVED_MIG_TYPE "ia(usutuusuu))", &num_vfs, &error, NULL, NULL, &mig,
+                      &mixed_size, NULL);
         if (mig)
                 g_variant_get_child(mig, 0, "b", &enabled);
-        return enabled || num_vfs != gpu->num_vfs;
+        return enabled || (num_vfs != gpu->num_vfs && (mixed_size > 0 || *error));
 }
 
 GVariant *carved_nvml_ask(const CarvedHost *host, const CarvedGpu *gpu, bool wait) {
